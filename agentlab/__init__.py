@@ -1,0 +1,55 @@
+"""agentlab: a measuring instrument for coding agents, used from Jupyter.
+
+Importing it loads nothing heavy: every public name is resolved on first use.
+"""
+
+_WHERE = {
+    "AgentlabError": "errors",
+    "CleanupError": "errors",
+    "ConfigError": "errors",
+    "Gateway": "gateway",
+    "Interrupted": "errors",
+    "InterruptedByUser": "errors",
+    "Metric": "stats.metrics",
+    "OpenCode": "drivers.opencode",
+    "PromptCache": "gateway",
+    "Recording": "recording",
+    "Recordings": "recording",
+    "Running": "host.running",
+    "Scenario": "scenario",
+    "ScriptedModel": "gateway",
+    "StartupError": "errors",
+    "Step": "gateway",
+    "Timeouts": "scenario",
+    "compare": "stats.compare",
+    "doctor": "agents",
+    "example": "recording",
+    "figure_info": "plots.export",
+    "install": "agents",
+    "load": "recording",
+    "plot_estimates": "plots.estimates",
+    "plot_ttft": "plots.ttft",
+    "record": "engine",
+    "save": "plots.export",
+}
+_MODULES = ("errors", "metrics")
+
+__version__ = "0.1.0"
+__all__ = sorted([*_WHERE, *_MODULES, "__version__"])
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name in _MODULES:
+        value: object = import_module(f"{__name__}.{name}")
+    elif name in _WHERE:
+        value = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,155 @@
+"""What a driver is, and what the engine gives it.
+
+A driver of one's own is any object with ``identify()`` and ``open(arm)``. It captures and never computes:
+everything observed goes through ``run.emit`` and ``run.issue``, so nothing can be returned but not recorded.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from ..scenario import Scenario
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Identity:
+    """Say what is measured.
+
+    Parameters
+    ----------
+    driver : str
+        Name of the driver, e.g. ``"opencode"``.
+    version : str
+        Version of the agent.
+    model : str, optional
+        ``"provider/model"``.
+    settings : mapping
+        Redacted settings as plain JSON data: what tells two arms apart. Never holds a secret.
+    """
+
+    driver: str
+    version: str
+    model: str | None = None
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
+
+
+@runtime_checkable
+class LiveGateway(Protocol):
+    """A running gateway as a driver sees it."""
+
+    @property
+    def token(self) -> str:
+        """Bearer token that the gateway accepts."""
+        ...
+
+    def base_url(self, dialect: str = "chat") -> str:
+        """Return the base URL of one dialect, e.g. ``http://127.0.0.1:PORT/v1`` for ``"chat"``."""
+        ...
+
+
+@runtime_checkable
+class Arm(Protocol):
+    """One condition, as a driver's ``open`` sees it; entered once per arm."""
+
+    @property
+    def name(self) -> str:
+        """Name of the arm."""
+        ...
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario, with its time-outs."""
+        ...
+
+    @property
+    def gateway(self) -> LiveGateway | None:
+        """The gateway in front of this arm's model, or None."""
+        ...
+
+    @property
+    def scratch(self) -> Path:
+        """Private folder (0700) for homes, configs and logs of the arm; removed at the end."""
+        ...
+
+    @property
+    def hurry(self) -> bool:
+        """True once the study is being cancelled: clean up in 1.5 s instead of ``timeouts.cleanup``."""
+        ...
+
+
+@runtime_checkable
+class Run(Protocol):
+    """One repetition of one arm, as a driver's session sees it."""
+
+    @property
+    def run_id(self) -> str:
+        """Id of the run, also the name of its folder."""
+        ...
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario."""
+        ...
+
+    def emit(self, kind: str, *, t: int | None = None, content: Mapping[str, Any] | None = None, **fields: Any) -> None:
+        """Append one event.
+
+        Parameters
+        ----------
+        kind : str
+            See ``docs/events.md``.
+        t : int, optional
+            CLOCK_MONOTONIC in ns; now when absent. Pass the stamp of the socket read.
+        content : mapping, optional
+            Prompts, answers, arguments: written only with ``keep="content"``.
+        **fields
+            Plain JSON values: times, ids, lengths, hashes, counts.
+        """
+        ...
+
+    def issue(self, code: str, detail: str | None = None, *, discard: bool = False) -> None:
+        """Attach a coded doubt; ``discard=True`` makes the run ineligible.
+
+        Parameters
+        ----------
+        code : str
+            One of :data:`agentlab.issues.CODES`, or the driver's own.
+        detail : str, optional
+            Short, redacted again on writing.
+        discard : bool
+            Whether the run can still be used.
+        """
+        ...
+
+
+class Session(Protocol):
+    """An agent's conversation inside a run."""
+
+    async def prompt(self, text: str) -> None:
+        """Submit one prompt and return when its turn is complete."""
+        ...
+
+
+class Opened(Protocol):
+    """What ``Driver.open`` gives: servers are up and warm."""
+
+    def session(self, run: Run) -> AbstractAsyncContextManager[Session]:
+        """Open a session; clean-up sits in its exit, shielded from cancellation, with its own deadline."""
+        ...
+
+
+@runtime_checkable
+class Driver(Protocol):
+    """A way to run one kind of agent. Settings are frozen; one arm = one driver."""
+
+    def identify(self) -> Identity:
+        """Say what is measured, without starting anything."""
+        ...
+
+    def open(self, arm: Arm) -> AbstractAsyncContextManager[Opened]:
+        """Start what the arm needs; entered once per arm."""
+        ...

@@ -1,0 +1,223 @@
+"""Errors and warnings of agentlab: what happened, where, and what to do.
+
+::
+
+    AgentlabError
+      ConfigError(ValueError)        MissingExtra(ImportError)
+      DriverError (.driver .run_id .phase)
+        StartupError                 ProtocolError (.offset .excerpt)
+        DriverTimeout(TimeoutError)  AgentExited (.returncode .tail)
+        BrowserGone                  CleanupError (.survivors)
+      GatewayError
+        BudgetExceeded               UpstreamError (.status)
+      RecordingError                 ImportFormatError
+      SchemaError(ValueError)
+    AgentlabWarning(UserWarning)
+      UnstableWarning
+
+    outside the tree, so that ``except Exception`` does not swallow them:
+    Interrupted(asyncio.CancelledError)   InterruptedByUser(KeyboardInterrupt)
+
+Inside :func:`agentlab.record` a failing run becomes coded issues in its recording and the study goes on;
+only a ``ConfigError``, a start-up failure of the first run, a spent budget, a full disk and an interrupt end
+it, and what was measured stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+# `concurrent.futures` is where asyncio takes its class from; importing asyncio here would cost a bare
+# `import agentlab` 100 modules, so `Interrupted` is made on first use (see __getattr__).
+
+
+class AgentlabError(Exception):
+    """Base of all errors that agentlab raises."""
+
+
+class ConfigError(AgentlabError, ValueError):
+    """A setting is wrong; nothing was started or spent."""
+
+
+class MissingExtra(AgentlabError, ImportError):
+    """An optional package is needed; the message holds the command that installs it."""
+
+
+class DriverError(AgentlabError):
+    """A driver could not do its part.
+
+    Parameters
+    ----------
+    message : str
+        What happened and what to do.
+    driver : str, optional
+        Name of the driver.
+    run_id : str, optional
+        The run it happened in.
+    phase : str, optional
+        ``"install"``, ``"startup"``, ``"warmup"``, ``"session"``, ``"turn"`` or ``"cleanup"``.
+    """
+
+    def __init__(
+        self, message: str, *, driver: str | None = None, run_id: str | None = None, phase: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.driver = driver
+        self.run_id = run_id
+        self.phase = phase
+
+
+class StartupError(DriverError):
+    """An agent, a gateway or a measuring host did not become ready."""
+
+
+class ProtocolError(DriverError):
+    """A peer broke its protocol.
+
+    Parameters
+    ----------
+    message : str
+        What was expected.
+    offset : int, optional
+        Byte offset in the stream.
+    excerpt : str, optional
+        Redacted excerpt.
+    **where
+        As for :class:`DriverError`.
+    """
+
+    def __init__(
+        self, message: str, *, offset: int | None = None, excerpt: str | None = None, **where: Any
+    ) -> None:
+        super().__init__(message, **where)
+        self.offset = offset
+        self.excerpt = excerpt
+
+
+class DriverTimeout(DriverError, TimeoutError):
+    """A deadline of the scenario passed."""
+
+
+class AgentExited(DriverError):
+    """The agent's process ended although it was needed.
+
+    Parameters
+    ----------
+    message : str
+        What happened.
+    returncode : int, optional
+        Exit code; negative: ended by that signal.
+    tail : str
+        Redacted end of its output.
+    **where
+        As for :class:`DriverError`.
+    """
+
+    def __init__(self, message: str, *, returncode: int | None = None, tail: str = "", **where: Any) -> None:
+        super().__init__(message, **where)
+        self.returncode = returncode
+        self.tail = tail
+
+
+class BrowserGone(DriverError):
+    """The browser or its page is gone."""
+
+
+class CleanupError(DriverError):
+    """Something that a run started is still alive.
+
+    Parameters
+    ----------
+    message : str
+        What happened.
+    survivors : sequence of str
+        Each survivor as ``"pid command"``.
+    **where
+        As for :class:`DriverError`.
+    """
+
+    def __init__(self, message: str, *, survivors: Sequence[str] = (), **where: Any) -> None:
+        super().__init__(message, **where)
+        self.survivors = tuple(survivors)
+
+
+class GatewayError(AgentlabError):
+    """The metered gateway refused or failed."""
+
+
+class BudgetExceeded(GatewayError):
+    """The next request could cost more than the budget has left."""
+
+
+class UpstreamError(GatewayError):
+    """The provider answered with an error; only its status crosses.
+
+    Parameters
+    ----------
+    message : str
+        What happened.
+    status : int, optional
+        HTTP status.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class RecordingError(AgentlabError):
+    """A recording cannot be written or read."""
+
+
+class ImportFormatError(AgentlabError):
+    """A foreign file is not what its reader expects."""
+
+
+class SchemaError(AgentlabError, ValueError):
+    """A frame does not fit its table; the message lists all violations."""
+
+
+class AgentlabWarning(UserWarning):
+    """Base of all warnings of agentlab."""
+
+
+class UnstableWarning(AgentlabWarning):
+    """The machine was not quiet, or too few runs stand behind a number."""
+
+
+class InterruptedByUser(KeyboardInterrupt):
+    """``Running.result()`` was interrupted; everything is cleaned up and what was measured is kept.
+
+    Parameters
+    ----------
+    message : str
+        Holds the ``load(...)`` line.
+    recordings : Recordings, optional
+        What was measured.
+    """
+
+    def __init__(self, message: str = "", recordings: Any = None) -> None:
+        super().__init__(message)
+        self.recordings = recordings
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Interrupted":
+        import asyncio
+
+        class Interrupted(asyncio.CancelledError):
+            """``await running`` was interrupted; everything is cleaned up and what was measured is kept.
+
+            A ``CancelledError``, because a ``KeyboardInterrupt`` raised inside a task ends a Jupyter kernel.
+            """
+
+            def __init__(self, message: str = "", recordings: Any = None) -> None:
+                super().__init__(message)
+                self.recordings = recordings
+
+        Interrupted.__module__ = __name__
+        Interrupted.__qualname__ = "Interrupted"
+        globals()[name] = Interrupted
+        return Interrupted
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
