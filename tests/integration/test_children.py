@@ -1,0 +1,140 @@
+"""Processes end with their owner, however either tries to get away."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from agentlab.errors import StartupError
+from agentlab.wire.children import Children
+from agentlab.wire.watchdog import descendants
+
+ENV = {"PATH": os.environ["PATH"]}
+
+#: Starts a child that leaves its parent's session, forks twice and empties its environment.
+RUNAWAY = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.execve(sys.executable, [sys.executable, "-c",
+            "import os,time;open(%r,'w').write(str(os.getpid()));time.sleep(60)"], {})
+    os._exit(0)
+time.sleep(60)
+"""
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+async def pid_in(path: Path) -> int:
+    for _ in range(500):
+        if path.exists() and path.read_text():
+            return int(path.read_text())
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"{path} was not written")
+
+
+def gone(pid: int, within: float = 5.0) -> bool:
+    end = time.monotonic() + within
+    while alive(pid) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not alive(pid)
+
+
+async def test_pipes_and_exit_code():
+    async with Children() as children:
+        code = "import sys; print(sys.stdin.readline().upper(), end=''); sys.exit(7)"
+        child = await children.spawn([sys.executable, "-c", code], env=ENV, stdin="pipe", stdout="pipe")
+        assert child.stdin and child.stdout
+        child.stdin.write(b"hello\n")
+        assert await child.stdout.readline() == b"HELLO\n"
+        assert await child.wait() == 7
+        child.stdin.close()
+
+
+async def test_environment_is_what_was_given(tmp_path):
+    async with Children() as children:
+        child = await children.spawn(["env"], env={**ENV, "A": "1"}, cwd=tmp_path, stdout=tmp_path / "out")
+        await child.wait()
+    names = {line.split("=")[0] for line in (tmp_path / "out").read_text().splitlines()}
+    assert names == {"PATH", "A", "AGENTLAB_CHILDREN"}
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o600
+
+
+async def test_missing_command_and_folder_are_named():
+    async with Children() as children:
+        with pytest.raises(StartupError, match="no-such-agent: command not found"):
+            await children.spawn(["no-such-agent"], env=ENV)
+        with pytest.raises(StartupError, match="No such file"):
+            await children.spawn(["true"], env=ENV, cwd="/no/such/folder")
+        assert await (await children.spawn(["true"], env=ENV)).wait() == 0
+
+
+async def test_runaway_is_gone_after_close(tmp_path):
+    async with Children() as children:
+        await children.spawn([sys.executable, "-c", RUNAWAY % str(tmp_path / "pid")], env=ENV)
+        pid = await pid_in(tmp_path / "pid")
+        assert alive(pid)
+        assert await children.close() == ()
+    assert not alive(pid)
+
+
+async def test_terminate_escalates_when_sigterm_is_ignored(tmp_path):
+    code = "import signal,time;signal.signal(15,signal.SIG_IGN);print('up',flush=True);time.sleep(60)"
+    async with Children() as children:
+        child = await children.spawn([sys.executable, "-c", code], env=ENV, stdout="pipe")
+        assert child.stdout and await child.stdout.readline() == b"up\n"
+        assert await child.terminate(0.1) == -signal.SIGKILL
+
+
+async def test_killed_watchdog_is_noticed_and_its_children_found(tmp_path):
+    async with Children() as children:
+        child = await children.spawn(["sleep", "60"], env=ENV)
+        os.kill(children._process.pid, signal.SIGKILL)
+        assert await asyncio.wait_for(child.wait(), 5) is None
+        with pytest.raises(StartupError, match="gone"):
+            await children.spawn(["true"], env=ENV)
+        assert await children.close() == ()
+    assert not alive(child.pid)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_everything_ends_when_the_owner_is_killed(tmp_path, how):
+    owner = textwrap.dedent(f"""
+        import asyncio, os, sys
+        from agentlab.wire.children import Children
+        async def main():
+            async with Children() as children:
+                await children.spawn([sys.executable, "-c", {RUNAWAY % str(tmp_path / "pid")!r}], env=dict(os.environ))
+                print("up", flush=True)
+                await asyncio.sleep(60)
+        asyncio.run(main())
+    """)
+    process = subprocess.Popen([sys.executable, "-c", owner], stdout=subprocess.PIPE)
+    assert process.stdout and process.stdout.readline() == b"up\n"
+    pid = asyncio.run(pid_in(tmp_path / "pid"))
+    process.send_signal(how)
+    process.wait()
+    process.stdout.close()
+    assert gone(pid)
+
+
+def test_descendants_of_this_process():
+    process = subprocess.Popen(["sleep", "60"])
+    try:
+        assert process.pid in descendants(os.getpid())
+    finally:
+        process.kill()
+        process.wait()
+    assert process.pid not in descendants(os.getpid())
