@@ -1,1 +1,99 @@
-"""agents."""
+"""Agents: how each is installed, isolated and launched; and what this machine can measure."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .machine_check import Report
+
+__all__ = ["Installed", "doctor", "install"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Installed:
+    """Name an installed agent.
+
+    Parameters
+    ----------
+    name : str
+        Name of the agent.
+    version : str
+        Its version, as the executable itself reported it.
+    executable : pathlib.Path
+        Where it is.
+    """
+
+    name: str
+    version: str
+    executable: Path
+
+
+def install(name: str, *, version: str | None = None, say: Callable[[str], None] | None = None) -> Installed:
+    """Install an agent into the cache unless it is there.
+
+    The cache is ``$AGENTLAB_CACHE``, default ``~/.cache/agentlab``.
+
+    Parameters
+    ----------
+    name : {"opencode"}
+        The agent.
+    version : str, optional
+        Exact version; default: the one agentlab is tested with.
+    say : callable, optional
+        Receives progress, one line at a time.
+
+    Returns
+    -------
+    Installed
+        It has answered ``--version``.
+
+    Raises
+    ------
+    ConfigError
+        Unknown name, or not a version.
+    StartupError
+        npm is missing or failed; nothing half-installed is left.
+
+    Examples
+    --------
+    >>> install("opencode").version  # doctest: +SKIP
+    '1.18.33'
+    """
+    from ..errors import ConfigError
+    from . import npm, opencode
+
+    known = {"opencode": opencode}
+    if name not in known:
+        raise ConfigError(f"install({name!r}): known agents are {', '.join(known)}")
+    agent = known[name]
+    wanted = agent.VERSION if version is None else version
+    if not wanted[:1].isdigit() or not all(c.isalnum() or c in ".-+" for c in wanted):
+        raise ConfigError(
+            f"install({name!r}, version={wanted!r}): give an exact version such as {agent.VERSION}"
+        )
+    executable = npm.install_package(
+        name, agent.PACKAGE, wanted, agent.candidates, say=say or (lambda _line: None)
+    )
+    return Installed(name=name, version=wanted, executable=executable)
+
+
+def doctor() -> Report:
+    """Look at this machine: what can be measured, which columns stay empty and why, and what mends it.
+
+    Returns
+    -------
+    Report
+        Shown as a table; ``.ok`` is True when nothing that agentlab needs is missing.
+
+    Examples
+    --------
+    >>> doctor().checks[0].name
+    'python'
+    """
+    from .machine_check import check_machine
+
+    return check_machine()
