@@ -1,0 +1,140 @@
+"""The engine: arms x runs, order, quiet wait, resume, clean-up."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..errors import ConfigError
+from ..scenario import Scenario
+
+if TYPE_CHECKING:
+    from ..drivers.base import Driver
+    from ..gateway import Gateway
+    from ..host.running import Running
+    from .study import Exists, Keep, Order, Quiet
+
+_DEFAULT = object()
+
+
+def record(
+    scenario: Scenario,
+    arms: Driver | str | Mapping[str, Driver | str],
+    *,
+    runs: int = 10,
+    to: str | Path | None = None,
+    exists: Exists = "resume",
+    order: Order = "interleaved",
+    seed: int | None = None,
+    gateway: Gateway | None = None,
+    host: Literal["auto", "kernel", "process", "inline"] = "auto",
+    kernel: str | None = None,
+    keep: Keep = "numbers",
+    quiet: Quiet | None | Any = _DEFAULT,  # noqa: ANN401
+    progress: Literal["auto", "widget", "text", "none"] = "auto",
+) -> Running:
+    """Record a study: every arm ``runs`` times, in randomised interleaved blocks.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What is asked of the agents.
+    arms : driver, or mapping of name to driver
+        The conditions to compare. A string ``"module:function"`` is called in the measuring process.
+    runs : int, default 10
+        Runs of each arm; the run is the unit of all statistics.
+    to : path, optional
+        Study folder; ``studies/<scenario>-<UTC>`` when absent.
+    exists : {"resume", "refuse", "replace"}
+        On a folder that holds this study already: make what is missing, raise, or delete it and start anew.
+    order : {"interleaved", "sequential"}
+        Blocks of one run of every arm in random order (needed for paired differences), or arm after arm.
+    seed : int, optional
+        Of the order; drawn and stored when absent.
+    gateway : Gateway, optional
+        Metered model boundary in front of all arms that have none of their own.
+    host : {"auto", "kernel", "process", "inline"}
+        Where it is measured: ``auto`` is a kernel of its own in a live notebook, else a process of its own.
+        ``inline`` (a thread here) is for tests and for drivers defined in the notebook: this process then
+        disturbs the stamps.
+    kernel : str, optional
+        Kernelspec of the measuring kernel.
+    keep : {"numbers", "content"}
+        ``content`` also stores prompts and answers (files readable by the owner only).
+    quiet : Quiet or None
+        When the machine counts as quiet and how long to wait for it; None: neither wait nor judge.
+    progress : {"auto", "widget", "text", "none"}
+        ``auto``: a panel with Cancel in a live notebook, else at most one line a run.
+
+    Returns
+    -------
+    Running
+        ``await`` it in a notebook, ``.result()`` it in a script; ``.cancel()`` ends it.
+
+    Raises
+    ------
+    ConfigError
+        A setting is wrong, or the folder holds another study (the message names the first difference);
+        nothing was started.
+    RecordingError
+        The folder cannot be written.
+
+    Examples
+    --------
+    >>> import agentlab
+    >>> scenario = agentlab.Scenario("hello", turns=["Say hello."])
+    >>> agentlab.record(scenario, {}, runs=1)
+    Traceback (most recent call last):
+        ...
+    agentlab.errors.ConfigError: record(arms={}): give a driver, or {name: driver}
+    """
+    from ..host import start
+    from .study import Quiet, Study, default_folder, prepare
+
+    study = Study(
+        folder=Path(to) if to is not None else default_folder(scenario),
+        scenario=_checked_scenario(scenario),
+        arms=_checked_arms(arms),
+        runs=_checked_runs(runs),
+        order=_one_of("order", order, "interleaved", "sequential"),
+        seed=secrets.randbelow(2**32) if seed is None else seed,
+        keep=_one_of("keep", keep, "numbers", "content"),
+        gateway=gateway,
+        quiet=Quiet() if quiet is _DEFAULT else quiet,
+    )
+    _one_of("exists", exists, "resume", "refuse", "replace")
+    _one_of("progress", progress, "auto", "widget", "text", "none")
+    _one_of("host", host, "auto", "kernel", "process", "inline")
+    make_host = start.host_maker(host, kernel)
+    if host != "inline":
+        study.to_job()  # what cannot cross to the measuring process is said before anything is touched
+    return start.launch(prepare(study, exists), make_host, progress)
+
+
+def _checked_scenario(scenario: Any) -> Scenario:  # noqa: ANN401
+    if not isinstance(scenario, Scenario):
+        raise ConfigError(f"record(scenario={scenario!r:.80}): give an agentlab.Scenario")
+    return scenario
+
+
+def _checked_arms(arms: Any) -> dict[str, Any]:  # noqa: ANN401
+    if not isinstance(arms, Mapping):
+        name = arms.rpartition(":")[2] if isinstance(arms, str) else type(arms).__name__.lower()
+        return {name: arms}
+    if not arms or not all(isinstance(name, str) and name.strip() for name in arms):
+        raise ConfigError(f"record(arms={arms!r:.80}): give a driver, or {{name: driver}}")
+    return dict(arms)
+
+
+def _checked_runs(runs: Any) -> int:  # noqa: ANN401
+    if isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= 100_000:
+        raise ConfigError(f"record(runs={runs!r}): give a whole number from 1")
+    return runs
+
+
+def _one_of(name: str, value: Any, *allowed: str) -> Any:  # noqa: ANN401
+    if value not in allowed:
+        raise ConfigError(f"record({name}={value!r}): choose one of {', '.join(map(repr, allowed))}")
+    return value

@@ -1,0 +1,255 @@
+"""Carry out a study: servers of all arms, then run after run, with clean-up whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from ..drivers.base import Driver, Identity, LiveGateway, Opened
+from ..errors import AgentExited, AgentlabError, ConfigError, RecordingError, StartupError
+from ..redact import Redactor
+from ..scenario import Scenario
+from ..wire.children import Children
+from .observe import Observer, wait_quiet
+from .runlog import RunLog
+from .study import Slot, Study, missing, next_sequence, slug
+
+
+class Stop:
+    """Why a study is to end early; set from outside, read by clean-up.
+
+    Attributes
+    ----------
+    reason : str or None
+        ``"cancelled"``, ``"interrupted"`` or ``"owner_lost"``.
+    """
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+        self._task: asyncio.Task[Any] | None = None
+
+    def bind(self, task: asyncio.Task[Any]) -> None:
+        """Name the task that is cancelled; one that was asked to stop before is stopped now."""
+        self._task = task
+        if self.reason is not None:
+            task.cancel()
+
+    def ask(self, reason: str) -> None:
+        """Ask once; call it on the loop's thread. A second call changes nothing, so that clean-up is not cut off.
+
+        Parameters
+        ----------
+        reason : {"cancelled", "interrupted", "owner_lost"}
+            Becomes the issue code of the run under way.
+        """
+        if self.reason is None:
+            self.reason = reason
+            if self._task is not None:
+                self._task.cancel()
+
+
+@dataclasses.dataclass(eq=False)
+class _Arm:
+    """One arm while a study is carried out: what a driver's ``open`` sees, and what it gave."""
+
+    name: str
+    scenario: Scenario
+    driver: Driver
+    identity: Identity
+    scratch: Path
+    gateway: LiveGateway | None
+    stop: Stop
+    stack: AsyncExitStack = dataclasses.field(default_factory=AsyncExitStack)
+    opened: Opened | None = None
+
+    @property
+    def hurry(self) -> bool:
+        return self.stop.reason is not None
+
+    async def open(self) -> Opened:
+        if self.opened is None:
+            self.opened = await self.stack.enter_async_context(self.driver.open(self))
+        return self.opened
+
+    async def close(self) -> None:
+        self.opened = None
+        await self.stack.aclose()
+
+
+async def conduct(study: Study, stop: Stop) -> None:
+    """Make all missing runs of a prepared study.
+
+    Parameters
+    ----------
+    study : Study
+        A prepared study; its folder exists.
+    stop : Stop
+        Bound to the task that runs this.
+
+    Raises
+    ------
+    ConfigError
+        The study is being recorded by another process.
+    StartupError
+        An arm could not be opened before the first run.
+    RecordingError
+        The disk is full or the folder is gone.
+    asyncio.CancelledError
+        It was asked to stop; the run under way is marked.
+    """
+    async with AsyncExitStack() as stack:
+        stack.enter_context(_lock(study.folder))
+        children = await stack.enter_async_context(Children())
+        scratch = await children.folder()
+        observer = await stack.enter_async_context(Observer())
+        gateways = await _start_gateways(study, stack, children)
+        arms: dict[str, _Arm] = {}
+        for number, (name, driver) in enumerate(study.drivers().items()):
+            folder = scratch / f"{number}-{slug(name)}"
+            folder.mkdir(mode=0o700)
+            arms[name] = _Arm(name, study.scenario, driver, driver.identify(), folder, gateways[name], stop)
+            stack.push_async_callback(arms[name].close)
+        await _record_runs(study, arms, observer)
+
+
+async def _record_runs(study: Study, arms: dict[str, _Arm], observer: Observer) -> None:
+    """Open all arms before the first run, so that one that cannot start ends the study before it costs anything."""
+    slots = missing(study)
+    for number, slot in enumerate(slots):
+        arm = arms[slot.arm]
+        quiet = None if study.quiet is None else await wait_quiet(study.quiet)
+        log = _new_log(study, slot, arm)
+        if quiet is not None and quiet["quiet"] is not True:
+            log.issue("pressure_unknown" if quiet["quiet"] is None else "not_quiet")
+        observer.begin(log)
+        status = "aborted"
+        try:
+            if number == 0:
+                for each in arms.values():
+                    if any(s.arm == each.name for s in slots):
+                        await each.open()
+            status = await _make_run(study, arm, log, startup_is_fatal=number == 0)
+        except asyncio.CancelledError:
+            status = "cancelled"
+            log.issue(arm.stop.reason or "cancelled", discard=True)
+            raise
+        except StartupError as error:
+            log.issue("startup_failed", str(error), discard=True)
+            raise
+        finally:
+            with contextlib.suppress(RecordingError):
+                log.finish(status, observer=observer.end(), quiet=quiet)
+
+
+async def _make_run(study: Study, arm: _Arm, log: RunLog, *, startup_is_fatal: bool) -> str:
+    """Make one run; its failure becomes an issue and the study goes on."""
+    await _point_gateway(arm, log)
+    try:
+        opened = await arm.open()
+        log.phase = "session"
+        async with opened.session(log) as session:
+            await asyncio.sleep(study.scenario.settle_s)
+            log.phase = "turn"
+            nonce = secrets.token_hex(8)  # fresh for each run and never stored
+            for prompt in study.scenario.turns:
+                await session.prompt(prompt.replace("{nonce}", nonce))
+            await asyncio.sleep(study.scenario.tail_s)
+            log.phase = "cleanup"
+        _check_requirements(study.scenario, log)
+    except (RecordingError, ConfigError):
+        raise
+    except StartupError as error:
+        if startup_is_fatal:
+            raise
+        log.issue("startup_failed", str(error), discard=True)
+        await _reopen_later(arm, log)
+        return "failed"
+    except Exception as error:
+        text = str(error) if isinstance(error, AgentlabError) else f"{type(error).__name__}: {error}"
+        log.issue("driver_error", text, discard=True)
+        if isinstance(error, AgentExited):
+            await _reopen_later(arm, log)
+        return "failed"
+    finally:
+        await _point_gateway(arm, None)
+    return "complete"
+
+
+async def _reopen_later(arm: _Arm, log: RunLog) -> None:
+    """Close an arm whose server is gone; its next run opens it afresh."""
+    try:
+        await arm.close()
+    except Exception as error:
+        log.issue("cleanup_error", f"{type(error).__name__}: {error}")
+
+
+def _check_requirements(scenario: Scenario, log: RunLog) -> None:
+    for need in scenario.require:
+        if need == "text" and not log.final_text_chars:
+            log.issue("missing_text", discard=True)
+        elif need.startswith("tool:") and need[5:] not in log.tools_completed:
+            log.issue("missing_tool", need[5:], discard=True)
+
+
+def _new_log(study: Study, slot: Slot, arm: _Arm) -> RunLog:
+    sequence = next_sequence(study.folder)
+    return RunLog(
+        study.folder / "runs" / f"{sequence:04d}-{slug(slot.arm)}",
+        slot,
+        sequence=sequence,
+        scenario=study.scenario,
+        identity=arm.identity,
+        keep=study.keep,
+        redactor=Redactor(secrets=[arm.gateway.token] if arm.gateway else [], paths={"SCRATCH": arm.scratch}),
+    )
+
+
+async def _start_gateways(study: Study, stack: AsyncExitStack, children: Children) -> dict[str, Any]:
+    """Start one gateway process for each distinct setting; a driver's own goes before the study's."""
+    live: dict[int, Any] = {}
+    wanted = {name: getattr(d, "gateway", None) or study.gateway for name, d in study.drivers().items()}
+    for gateway in wanted.values():
+        if gateway is not None and id(gateway) not in live:
+            live[id(gateway)] = await gateway.start(folder=study.folder, keep=study.keep)
+            stack.push_async_callback(live[id(gateway)].close)
+    return {name: live.get(id(gateway)) for name, gateway in wanted.items()}
+
+
+async def _point_gateway(arm: _Arm, log: RunLog | None) -> None:
+    """Tell the arm's gateway which run new sessions belong to from now on."""
+    gateway: Any = arm.gateway
+    if gateway is None:
+        return
+    if log is None:
+        await gateway.idle()
+    else:
+        await gateway.begin(log.run_id, arm.name, log.folder / "gateway.jsonl")
+
+
+@contextlib.contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    """Let one process at a time record into a study."""
+    try:
+        fd = os.open(folder / ".lock", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise RecordingError(
+            f"{folder} cannot be written: {error.strerror}; choose another folder"
+        ) from error
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ConfigError(
+                f"{folder} is being recorded by another process; wait for it or cancel it"
+            ) from None
+        yield
+    finally:
+        os.close(fd)

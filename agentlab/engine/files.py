@@ -1,0 +1,126 @@
+"""Writing that a crash or a full disk cannot spoil: append-only lines, and whole files by rename."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..errors import RecordingError
+
+_encode = msgspec.json.Encoder().encode
+
+
+class LineWriter:
+    """Append JSON lines to one file, each in one write.
+
+    Parameters
+    ----------
+    path : Path
+        File; made with mode 0600.
+
+    Raises
+    ------
+    RecordingError
+        The folder is not writable or the disk is full. A line is on disk whole or not at all.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.n_lines = 0
+        try:
+            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise _cannot_write(path, error) from error
+        self._size = os.fstat(self._fd).st_size
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Append one line.
+
+        Parameters
+        ----------
+        record : mapping
+            Plain JSON data; NaN becomes null.
+        """
+        line = _encode(record) + b"\n"
+        try:
+            done = os.write(self._fd, line)
+            if done != len(line):  # the disk filled up within the line: the next write names the reason
+                os.write(self._fd, line[done:])
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._fd, self._size)
+            raise _cannot_write(self.path, error) from error
+        self._size += len(line)
+        self.n_lines += 1
+
+    def close(self) -> None:
+        """Close the file; twice is harmless."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> None:
+    """Write a whole JSON file under a temporary name, then rename it.
+
+    Parameters
+    ----------
+    path : Path
+        Target.
+    data : mapping
+        Plain JSON data.
+
+    Raises
+    ------
+    RecordingError
+        It cannot be written; what stood there before stays.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(msgspec.json.format(_encode(data), indent=1) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise _cannot_write(path, error) from error
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a whole JSON file.
+
+    Parameters
+    ----------
+    path : Path
+        File.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    RecordingError
+        It is missing or not JSON.
+    """
+    try:
+        data = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be read: {error.strerror}") from error
+    except msgspec.MsgspecError as error:
+        raise RecordingError(f"{path} is not a JSON object: {error}") from error
+    return data
+
+
+def _cannot_write(path: Path, error: OSError) -> RecordingError:
+    return RecordingError(
+        f"{path} cannot be written: {error.strerror}; what was recorded before is kept. "
+        "Make room or choose another folder with to=, then run the same call again to resume"
+    )

@@ -1,0 +1,317 @@
+"""A study on disk: what is to be recorded, what stands already, what is missing."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from .. import __version__
+from ..drivers.base import Driver
+from ..errors import ConfigError, RecordingError
+from ..machine import provenance
+from ..redact import redact_data
+from ..scenario import Scenario, digest
+from .codec import decode, encode, resolve
+from .files import read_json, write_json
+
+FORMAT = 1
+Order = Literal["interleaved", "sequential"]
+Keep = Literal["numbers", "content"]
+Exists = Literal["resume", "refuse", "replace"]
+#: A run with one of these is never repeated; others (cancelled, aborted, unfinished) are done again.
+FINISHED = ("complete", "failed")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Quiet:
+    """Say when the machine is quiet enough for a run, and how long to wait for it.
+
+    Parameters
+    ----------
+    cpu_some_avg10 : float, default 25
+        Largest CPU pressure (PSI ``some avg10``), per cent.
+    memory_some_avg10 : float, default 1
+        Largest memory pressure, per cent.
+    wait_s : float, default 20
+        Longest wait before a run, in seconds. Then the run goes on and carries the issue ``not_quiet``.
+    """
+
+    cpu_some_avg10: float = 25.0
+    memory_some_avg10: float = 1.0
+    wait_s: float = 20.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Slot:
+    """One run to be made: the ``index``-th (0-based) of an arm, in ``block`` when arms are interleaved."""
+
+    arm: str
+    index: int
+    block: int | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Study:
+    """Hold all that a recording needs; plain data but for the drivers.
+
+    Parameters
+    ----------
+    folder : Path
+        Study folder.
+    scenario : Scenario
+        What is asked.
+    arms : mapping of str to Driver or str
+        The conditions; a string is ``"module:function"`` and is called to make the driver.
+    runs : int
+        Runs per arm.
+    order : {"interleaved", "sequential"}
+        Randomised blocks of one run of every arm, or arm after arm.
+    seed : int
+        Of the order.
+    keep : {"numbers", "content"}
+        Whether prompts and answers are stored.
+    gateway : Gateway, optional
+        In front of all arms that have none of their own.
+    quiet : Quiet, optional
+        None: do not wait, do not judge.
+    """
+
+    folder: Path
+    scenario: Scenario
+    arms: Mapping[str, Any]
+    runs: int
+    order: Order
+    seed: int
+    keep: Keep = "numbers"
+    gateway: Any = None
+    quiet: Quiet | None = Quiet()
+
+    def drivers(self) -> dict[str, Driver]:
+        """Return the driver of each arm.
+
+        Returns
+        -------
+        dict of str to Driver
+
+        Raises
+        ------
+        ConfigError
+            An arm is no driver.
+        """
+        made: dict[str, Driver] = {}
+        for name, arm in self.arms.items():
+            driver: Any = resolve(arm)() if isinstance(arm, str) else arm
+            if not isinstance(driver, Driver) or isinstance(driver, type):
+                raise ConfigError(
+                    f"arm {name!r}: {driver!r:.80} is no driver (it needs identify() and open(arm))"
+                )
+            made[name] = driver
+        return made
+
+    def slots(self) -> Iterator[Slot]:
+        """Yield all runs in the order of execution; the same seed gives the same order, also when extended."""
+        names = list(self.arms)
+        if self.order == "sequential":
+            yield from (Slot(name, index, None) for name in names for index in range(self.runs))
+            return
+        for block in range(self.runs):
+            shuffled = names.copy()
+            random.Random(f"{self.seed}:{block}").shuffle(shuffled)
+            yield from (Slot(name, block, block) for name in shuffled)
+
+    def to_job(self) -> dict[str, Any]:
+        """Return the study as plain data for the measuring process; holds secrets, never written to disk."""
+        return {
+            field.name: encode(getattr(self, field.name), field.name) for field in dataclasses.fields(self)
+        }
+
+    @classmethod
+    def from_job(cls, job: Mapping[str, Any]) -> Study:
+        """Rebuild a study from :meth:`to_job`.
+
+        Parameters
+        ----------
+        job : mapping
+            Plain data.
+
+        Returns
+        -------
+        Study
+        """
+        return cls(**{name: decode(value) for name, value in job.items()})
+
+    def describe(self) -> dict[str, Any]:
+        """Return what ``study.json`` holds: redacted, comparable, without machine and time."""
+        arms: dict[str, Any] = {}
+        for name, driver in self.drivers().items():
+            identity = driver.identify()
+            settings = redact_data({"model": identity.model, **identity.settings})
+            arms[name] = {
+                "driver": identity.driver,
+                "version": identity.version,
+                "settings": settings,
+                "digest": digest([identity.driver, identity.version, settings]),
+            }
+        scenario = self.scenario.to_dict()
+        return {
+            "format": FORMAT,
+            "name": self.folder.name,
+            "scenario": scenario,
+            "scenario_digest": digest(scenario),
+            "arms": arms,
+            "order": self.order,
+            "seed": self.seed,
+            "keep": self.keep,
+            "gateway": redact_data(encode(self.gateway, "gateway")),
+        }
+
+
+def prepare(study: Study, exists: Exists) -> Study:
+    """Make or check the study folder; nothing is started.
+
+    Parameters
+    ----------
+    study : Study
+        Wanted study.
+    exists : {"resume", "refuse", "replace"}
+        What to do when the folder holds a study already.
+
+    Returns
+    -------
+    Study
+        With the seed of the study on disk, when one is resumed.
+
+    Raises
+    ------
+    ConfigError
+        The folder holds something else, or a study of another scenario or arm; the message names the first
+        difference.
+    RecordingError
+        The folder cannot be written.
+    """
+    folder, file = study.folder, study.folder / "study.json"
+    if file.exists() and exists == "replace":
+        shutil.rmtree(folder)
+    if file.exists():
+        if exists == "refuse":
+            raise ConfigError(f"{folder} holds a study already; choose another folder, or exists='resume'")
+        stored = read_json(file)
+        study = dataclasses.replace(study, seed=stored["seed"])
+        wanted = study.describe()
+        for key in ("format", "scenario", "arms", "order", "keep", "gateway"):
+            if (found := _first_difference(stored.get(key), wanted[key], key)) is not None:
+                raise ConfigError(f"{folder} holds another study: {found}; choose another folder with to=")
+        if stored["runs"] != study.runs:
+            write_json(file, {**stored, "runs": max(study.runs, stored["runs"])})
+        return study
+    if folder.exists() and any(folder.iterdir()):
+        raise ConfigError(f"{folder} exists and holds no study; choose another folder with to=")
+    try:
+        (folder / "runs").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecordingError(
+            f"{folder} cannot be made: {error.strerror}; choose another folder with to="
+        ) from error
+    about = {
+        "created_unix_ns": time.time_ns(),
+        "agentlab": __version__,
+        "runs": study.runs,
+        "machine": provenance(),
+    }
+    write_json(file, {**study.describe(), **about})
+    return study
+
+
+def recorded(folder: Path) -> list[dict[str, Any]]:
+    """Read the state of all runs of a study.
+
+    Parameters
+    ----------
+    folder : Path
+        Study folder.
+
+    Returns
+    -------
+    list of dict
+        Each ``run.json``, in order of execution; one that cannot be read is left out.
+    """
+    found: list[dict[str, Any]] = []
+    for file in sorted((folder / "runs").glob("*/run.json")):
+        try:
+            found.append(read_json(file))
+        except RecordingError:
+            continue
+    return found
+
+
+def missing(study: Study) -> list[Slot]:
+    """List the runs that are still to be made, in order.
+
+    Parameters
+    ----------
+    study : Study
+        A prepared study.
+
+    Returns
+    -------
+    list of Slot
+    """
+    done = {(run["arm"], run["run_index"]) for run in recorded(study.folder) if run["status"] in FINISHED}
+    return [slot for slot in study.slots() if (slot.arm, slot.index) not in done]
+
+
+def next_sequence(folder: Path) -> int:
+    """Return the next free number of a run folder, also after crashes.
+
+    Parameters
+    ----------
+    folder : Path
+        Study folder.
+
+    Returns
+    -------
+    int
+    """
+    numbers = [int(m[0]) for p in (folder / "runs").glob("*") if (m := re.match(r"\d+", p.name))]
+    return max(numbers, default=-1) + 1
+
+
+def slug(name: str) -> str:
+    """Return a name of an arm as part of a folder's name.
+
+    Examples
+    --------
+    >>> slug("plugin on/off")
+    'plugin-on-off'
+    """
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "arm"
+
+
+def default_folder(scenario: Scenario) -> Path:
+    """Return ``studies/<scenario>-<UTC>`` below the current folder."""
+    return Path("studies") / f"{slug(scenario.name)}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+
+
+def _first_difference(old: Any, new: Any, path: str) -> str | None:  # noqa: ANN401
+    """Name the first place in which two pieces of plain data differ."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        olds, news = cast("dict[str, Any]", old), cast("dict[str, Any]", new)
+        for key in sorted({*olds, *news}):
+            if key not in olds or key not in news:
+                return f"{path}.{key} is {'new' if key not in olds else 'missing'}"
+            if (found := _first_difference(olds[key], news[key], f"{path}.{key}")) is not None:
+                return found
+        return None
+    if isinstance(old, list) and isinstance(new, list):
+        pairs = list(zip(cast("list[Any]", old), cast("list[Any]", new), strict=False))
+        for i, (a, b) in enumerate(pairs):
+            if (found := _first_difference(a, b, f"{path}[{i}]")) is not None:
+                return found
+        return None if len(old) == len(new) else f"{path} has {len(old)} entries there, {len(new)} here"  # pyright: ignore[reportUnknownArgumentType]
+    return None if old == new else f"{path} is {old!r:.120} there, {new!r:.120} here"
