@@ -1,0 +1,231 @@
+"""Numbers, coverage, states and flags in words; used by figures and by cards, and loads nothing heavy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from .rows import Row
+
+#: status -> what it says beside a number
+STATUSES: dict[str, str] = {
+    "no_data": "no data",
+    "degenerate": "all runs equal: no interval",
+    "too_few_runs": "too few runs: no interval",
+    "unsupported": "interval not supported",
+    "mixed_setup": "set-ups differ",
+}
+
+#: flag -> (beside a number, in the caption)
+FLAGS: dict[str, tuple[str, str]] = {
+    "few_runs": ("few runs", "3 or 4 runs only; the interval is wide and may still miss the truth too often"),
+    "one_run": ("one run", "one run shows no variation between runs"),
+    "two_runs": ("two runs", "two runs are too few for an interval"),
+    "dominated": ("a few runs dominate", "a few long runs carry most of the observations"),
+    "few_events": ("few events", "hits or misses come from fewer than 3 runs"),
+    "tail": ("thin tail", "too few observations beyond this quantile; the interval may be too short"),
+    "open": ("open end", "the true end lies beyond the largest value seen"),
+    "all_zero": ("all 0", "no run had a hit; the end is the exact bound for one observation a run"),
+    "all_one": ("all 1", "no run had a miss; the end is the exact bound for one observation a run"),
+    "constant": ("constant", "all runs gave the same value"),
+    "level_untested": ("level untested", "only 95 % intervals were tested by simulation"),
+    "unbalanced": ("unbalanced", "the arms differ much in size"),
+    "mixed_setup": ("set-ups differ", "the runs were not recorded under one set-up"),
+}
+
+_UNITS = {"usd": "USD", "pct": "%", "1": "share, 0 to 1", "share": "share, 0 to 1", "": ""}
+_UNITLESS = ("", "1", "share", "ratio")
+
+
+def unit_label(unit: str, kind: str = "level") -> str:
+    """Say a unit on an axis.
+
+    Parameters
+    ----------
+    unit : str
+        As in ESTIMATES, e.g. ``"ms"``; ``"1"`` or ``"share"`` for 0..1.
+    kind : {"level", "difference", "ratio"}
+        A ratio of two arms has no unit.
+
+    Returns
+    -------
+    str
+    """
+    if kind == "ratio":
+        return "ratio"
+    if kind == "difference" and unit in _UNITLESS:
+        return "share" if unit in ("1", "share") else unit
+    return _UNITS.get(unit.lower(), unit)
+
+
+def value(number: float | None, *, like: float | None = None, sign: bool = False) -> str:
+    """Write a number with as many digits as it deserves.
+
+    Parameters
+    ----------
+    number : float or None
+        The number.
+    like : float, optional
+        Width of its interval, of which two digits are shown; else three significant digits.
+    sign : bool
+        Whether a positive number gets its sign.
+
+    Returns
+    -------
+    str
+        ``"unknown"`` for None.
+
+    Examples
+    --------
+    >>> value(1234.567, like=33)
+    '1,235'
+    >>> value(0.98765), value(None)
+    ('0.988', 'unknown')
+    """
+    if number is None:
+        return "unknown"
+    if math.isinf(number):
+        return "∞" if number > 0 else "-∞"
+    scale, digits = (abs(like), 1) if like and math.isfinite(like) else (abs(number), 2)
+    decimals = 0 if scale == 0 else min(8, max(0, digits - math.floor(math.log10(scale))))
+    text = f"{number:{'+' if sign else ''},.{decimals}f}"
+    return text.lstrip("+-") if float(text.replace(",", "")) == 0 else text
+
+
+def interval(row: Row) -> str:
+    """Write the interval of a row, e.g. ``[398, 431]``, ``>= 12`` or nothing.
+
+    Parameters
+    ----------
+    row : Row
+        The estimate.
+
+    Returns
+    -------
+    str
+    """
+    if not row.has_interval:
+        return ""
+    sign, like = row.kind == "difference", _width(row)
+    lower = "open" if row.open_lower else value(row.lower, like=like, sign=sign)
+    if row.open_upper and row.upper is not None and math.isfinite(row.upper):
+        return f"[{lower}, ≥ {value(row.upper, like=like, sign=sign)}]"
+    upper = "open" if row.open_upper else value(row.upper, like=like, sign=sign)
+    return f"[{lower}, {upper}]"
+
+
+def estimate(row: Row) -> str:
+    """Write the estimate of a row with its unit, e.g. ``412 ms``.
+
+    Parameters
+    ----------
+    row : Row
+        The estimate.
+
+    Returns
+    -------
+    str
+    """
+    if row.estimate is None:
+        return STATUSES.get(row.status, "unknown") if row.status != "ok" else "unknown"
+    text = value(row.estimate, like=_width(row), sign=row.kind == "difference")
+    if row.kind == "ratio":
+        return f"{text} x"
+    unit = "" if row.unit in _UNITLESS else _UNITS.get(row.unit.lower(), row.unit)
+    return f"{text} {unit}".rstrip()
+
+
+def _width(row: Row) -> float | None:
+    if row.lower is None or row.upper is None or not math.isfinite(row.upper - row.lower):
+        return None
+    return row.upper - row.lower or None
+
+
+def count(n: int, noun: str) -> str:
+    """Write a count with its noun.
+
+    Parameters
+    ----------
+    n : int
+        The count.
+    noun : str
+        Singular.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> count(1, "run"), count(2, "run")
+    ('1 run', '2 runs')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def coverage(row: Row) -> str:
+    """Say what stands behind a number: runs or blocks used, discarded, dropped, missing.
+
+    Parameters
+    ----------
+    row : Row
+        The estimate.
+
+    Returns
+    -------
+    str
+        e.g. ``"9 runs, 1 discarded"``.
+    """
+    parts: list[str] = []
+    if row.paired and row.n_blocks is not None:
+        parts.append(count(row.n_blocks, "block"))
+        if row.n_blocks_dropped:
+            parts.append(f"{row.n_blocks_dropped:,} dropped")
+    elif row.n_runs is not None:
+        parts.append(count(row.n_runs, "run"))
+    if row.n_discarded and row.kind == "level":
+        parts.append(f"{row.n_discarded:,} discarded")
+    if row.n_missing:
+        parts.append(f"{row.n_missing:,} missing")
+    return ", ".join(parts)
+
+
+def doubts(row: Row) -> list[str]:
+    """Name what is doubtful about a number, shortly.
+
+    Parameters
+    ----------
+    row : Row
+        The estimate.
+
+    Returns
+    -------
+    list of str
+        Empty for a number without doubt.
+    """
+    found = [FLAGS[flag][0] if flag in FLAGS else flag.replace("_", " ") for flag in row.flags]
+    if row.status != "ok":
+        found.insert(0, _status(row))
+    return list(dict.fromkeys(found))
+
+
+def _status(row: Row) -> str:
+    if row.status == "too_few_runs" and row.n_runs in (1, 2):
+        return f"{'one run' if row.n_runs == 1 else 'two runs'}: no interval"
+    return STATUSES.get(row.status, row.status.replace("_", " "))
+
+
+def explain(rows: Iterable[Row]) -> list[str]:
+    """Explain the flags that occur, one sentence each.
+
+    Parameters
+    ----------
+    rows : iterable of Row
+        The estimates.
+
+    Returns
+    -------
+    list of str
+    """
+    flags = dict.fromkeys(flag for row in rows for flag in row.flags)
+    return [f"{FLAGS[f][0]} = {FLAGS[f][1]}" for f in flags if f in FLAGS]
