@@ -1,0 +1,145 @@
+"""What a dialect is: how one provider's wire spells a request, a reply, usage and errors."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+from ..canonical import Canonical, short_hash
+from ..usage import Usage
+
+PieceKind = Literal["text", "reasoning", "tool"]
+
+
+class BadRequest(Exception):
+    """The body is not a request of this dialect; the text says why, without its content."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelRequest:
+    """Hold what a request asks, whatever its dialect.
+
+    Parameters
+    ----------
+    model : str or None
+        Model id.
+    stream : bool
+        Whether the reply is streamed.
+    wants_usage : bool
+        Whether a streamed reply reports usage.
+    tool_names : tuple of str
+        Offered tools, in order.
+    roles : tuple of str
+        Role of each message of the history.
+    user_texts : tuple of str
+        Visible text of each user message.
+    result_of : str or None
+        Tool whose result is the last message.
+    max_output_tokens : int or None
+        Output cap.
+    canonical : Canonical
+        The prompt as a provider's cache would see it.
+    body : mapping
+        The parsed body.
+    """
+
+    model: str | None
+    stream: bool
+    wants_usage: bool
+    tool_names: tuple[str, ...]
+    roles: tuple[str, ...]
+    user_texts: tuple[str, ...]
+    result_of: str | None
+    max_output_tokens: int | None
+    canonical: Canonical
+    body: Mapping[str, Any]
+
+    @property
+    def tool_names_hash(self) -> str:
+        """Hash of the sorted tool names: requests with another tool set belong to another chain."""
+        return short_hash("\0".join(sorted(self.tool_names)).encode("utf-8", "surrogatepass"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """Hold one streamed piece of a reply.
+
+    Parameters
+    ----------
+    kind : {"text", "reasoning", "tool"}
+        What it belongs to; of a tool call: a part of its arguments.
+    text : str
+        The characters.
+    call : tuple of (int, str, str), optional
+        Index, id and name of a tool call; the first piece of a call has it, later ones only the index.
+    """
+
+    kind: PieceKind
+    text: str
+    index: int = 0
+    call: tuple[str, str] | None = None
+
+    @property
+    def n_bytes(self) -> int:
+        """Length in UTF-8 bytes."""
+        return len(self.text.encode("utf-8", "surrogatepass"))
+
+    @property
+    def visible(self) -> bool:
+        """Whether it holds a non-space character."""
+        return bool(self.text.strip())
+
+
+class Renderer(Protocol):
+    """Spell one reply; made anew for each."""
+
+    def opening(self) -> bytes:
+        """Return the frames before the first piece."""
+        ...
+
+    def piece(self, piece: Piece) -> bytes:
+        """Return the frame of one piece."""
+        ...
+
+    def closing(self, finish: str, usage: Mapping[str, Any] | None) -> bytes:
+        """Return the frames that end the stream."""
+        ...
+
+    def body(self, pieces: Sequence[Piece], finish: str, usage: Mapping[str, Any] | None) -> bytes:
+        """Return the reply to a request that does not stream."""
+        ...
+
+
+class Dialect(Protocol):
+    """One provider's wire."""
+
+    name: str
+    #: Path of the model call below the gateway's root, and what a client is configured with.
+    path: str
+    base: str
+    convention: Literal["inclusive", "exclusive"]
+
+    def parse(self, body: bytes) -> ModelRequest:
+        """Read a request; raises BadRequest."""
+        ...
+
+    def renderer(self, request: ModelRequest, number: int) -> Renderer:
+        """Return what spells the reply to this request."""
+        ...
+
+    def error_body(self, status: int, message: str) -> bytes:
+        """Return the typed body of an HTTP error."""
+        ...
+
+    def error_frame(self, status: int, message: str) -> bytes:
+        """Return an error inside a stream."""
+        ...
+
+    def usage(self, *, prompt: int, cached: int, output: int, reasoning: int) -> dict[str, Any]:
+        """Spell counted tokens as this provider does."""
+        ...
+
+    def read_usage(self, raw: object) -> Usage:
+        """Read the provider's usage object."""
+        ...

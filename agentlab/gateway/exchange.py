@@ -1,0 +1,155 @@
+"""One request and its reply, as it is written to the journal."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from .attribution import Link, Owner
+from .dialects.base import Dialect, ModelRequest, Piece
+from .journal import Journal
+from .usage import Usage
+
+
+class Exchange:
+    """Write the lines of one request.
+
+    Parameters
+    ----------
+    journal : Journal
+        Where to.
+    number : int
+        Of the request, 1-based over the gateway's life.
+    owner : Owner
+        Its run.
+    keep_content : bool
+        Whether prompts and answers are written too.
+    """
+
+    def __init__(self, journal: Journal, *, number: int, owner: Owner, keep_content: bool) -> None:
+        self._journal = journal
+        self._keep = keep_content
+        self.number = number
+        self.owner = owner
+        self.ended = False
+        self.status: int | None = None
+        self.fault: str | None = None
+        self.reason: str | None = None
+        self.finish: str | None = None
+        self.terminal_seen = False
+        self.usage: Usage | None = None
+        self.raw_usage: Any = None
+
+    def begin(
+        self,
+        t: int,
+        *,
+        session: str | None,
+        dialect: Dialect,
+        path: str,
+        body: bytes,
+        request: ModelRequest | None,
+        link: Link,
+    ) -> None:
+        """Write ``request.begin``.
+
+        Parameters
+        ----------
+        t : int
+            Stamp of the body's last read, ns.
+        session : str or None
+            The agent's session.
+        dialect : Dialect
+            Of the request.
+        path : str
+            Of the call.
+        body : bytes
+            As received.
+        request : ModelRequest or None
+            None: the body cannot be read.
+        link : Link
+            To the request before it.
+        """
+        fields: dict[str, Any] = {
+            "session": session,
+            "dialect": dialect.name,
+            "path": path,
+            "body_bytes": len(body),
+            "retry_of": link.retry_of,
+        }
+        self._convention = dialect.convention
+        if request is not None:
+            fields |= {
+                "model": request.model,
+                "stream": request.stream,
+                "n_tools": len(request.tool_names),
+                "n_messages": len(request.roles),
+                "tool_names_hash": request.tool_names_hash,
+                "max_output_tokens": request.max_output_tokens,
+                "segments": [[s.name, s.hash, s.n_bytes] for s in request.canonical.segments],
+                "canonical_bytes": len(request.canonical.data),
+            }
+            if self._keep:
+                fields["content"] = {"body": request.body}
+        if link.change is not None:
+            fields |= {
+                "prefix_bytes": link.change.prefix_bytes,
+                "first_changed": link.change.first_changed,
+                "append_only": link.change.append_only,
+            }
+        self._write(t, "request.begin", fields)
+
+    def chunk(self, piece: Piece, *, t: int, emit_ns: int | None = None) -> None:
+        """Write ``request.chunk``.
+
+        Parameters
+        ----------
+        piece : Piece
+            What was sent.
+        t : int
+            Stamp after the write, ns.
+        emit_ns : int, optional
+            Stamp before it, when the model is ours.
+        """
+        fields: dict[str, Any] = {
+            "chunk": piece.kind,
+            "n_chars": len(piece.text),
+            "n_bytes": piece.n_bytes,
+            "visible": piece.visible,
+            "emit_ns": emit_ns,
+        }
+        if self._keep:
+            fields["content"] = {"text": piece.text}
+        self._write(t, "request.chunk", fields)
+
+    def end(self, t: int | None = None) -> None:
+        """Write ``request.end``, once.
+
+        Parameters
+        ----------
+        t : int, optional
+            Stamp of the last write, ns; now when absent.
+        """
+        if self.ended:
+            return
+        self.ended = True
+        usage = self.usage
+        reason = self.reason or (usage.reason if usage else "no_usage")
+        self._write(
+            t if t is not None else time.monotonic_ns(),
+            "request.end",
+            {
+                "status": self.status,
+                "terminal_seen": self.terminal_seen,
+                "finish": self.finish,
+                "fault": self.fault,
+                "usage": self.raw_usage,
+                "convention": self._convention,
+                **(usage.counts() if usage else {}),
+                "reason": reason,
+                "unknown_usage_keys": list(usage.unknown_keys) if usage and usage.unknown_keys else None,
+            },
+        )
+
+    def _write(self, t: int, kind: str, fields: dict[str, Any]) -> None:
+        self._journal.write(self.owner.file, t, kind, {"request": self.number, **fields})

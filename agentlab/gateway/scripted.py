@@ -1,0 +1,208 @@
+"""The scripted model: which step answers a request, and the pieces of the answer with their times."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from .canonical import encode, tokens
+from .dialects.base import Dialect, ModelRequest, Piece, PieceKind
+from .promptcache import PrefixStore
+from .script import Fault, ScriptedModel, Step
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """Hold the reply to one request, ready to be played.
+
+    Parameters
+    ----------
+    step : Step
+        What is answered.
+    fault : Fault or None
+        What breaks this time.
+    pieces : tuple of (float, Piece)
+        Seconds after the end of the request's body, and the piece.
+    finish : str
+        Reported reason of the end.
+    usage : dict or None
+        In the dialect's spelling; None: not reported.
+    reason : str or None
+        ``"script_ended"`` or ``"script_no_match"``.
+    namespace : str
+        Where the prompt is cached.
+    """
+
+    step: Step
+    fault: Fault | None
+    pieces: tuple[tuple[float, Piece], ...]
+    finish: str
+    usage: dict[str, Any] | None
+    reason: str | None
+    namespace: str
+
+    @property
+    def end_s(self) -> float:
+        """Seconds after the end of the request's body at which the reply ends."""
+        last = self.pieces[-1][0] if self.pieces else max(self.step.first_event_s, self.step.ttft_s)
+        return last + self.step.end_s
+
+
+class Model:
+    """Play a script.
+
+    Parameters
+    ----------
+    script : ScriptedModel
+        The settings.
+    """
+
+    def __init__(self, script: ScriptedModel) -> None:
+        self._script = script
+        self._store = PrefixStore(script.cache.load_rule(), lifetime_s=script.cache.lifetime_s)
+        self._positions: dict[str, dict[str, int]] = {}
+        self._faults: dict[tuple[str, int], int] = {}
+
+    def answer(self, request: ModelRequest, *, dialect: Dialect, session: str, namespace: str) -> Answer:
+        """Choose the step and lay out its pieces.
+
+        Parameters
+        ----------
+        request : ModelRequest
+            What was asked.
+        dialect : Dialect
+            Spells the usage.
+        session : str
+            Key of the conversation.
+        namespace : str
+            Of the prompt cache.
+
+        Returns
+        -------
+        Answer
+        """
+        index, step, reason = self._choose(request, session)
+        namespace = f"{namespace}\0{request.model}"
+        pieces = tuple(_timed(step, call_prefix=request.canonical.hash[:8]))
+        usage = None
+        if step.usage is not None:
+            counted = dialect.usage(
+                prompt=request.canonical.n_tokens,
+                cached=self._store.lookup(namespace, request.canonical),
+                output=sum(_n_tokens(pieces, kind) for kind in ("text", "reasoning", "tool")),
+                reasoning=_n_tokens(pieces, "reasoning"),
+            )
+            usage = counted if step.usage == "computed" else _merge(counted, step.usage)
+        finish = step.finish or ("tool_calls" if step.tools else "stop")
+        return Answer(step, self._fault(session, index, step), pieces, finish, usage, reason, namespace)
+
+    def prefilled(self, answer: Answer, request: ModelRequest) -> None:
+        """Note that the prompt was read: from the first piece on its prefixes are cached.
+
+        Parameters
+        ----------
+        answer : Answer
+            Being played.
+        request : ModelRequest
+            Its prompt.
+        """
+        self._store.remember(answer.namespace, request.canonical)
+
+    def _choose(self, request: ModelRequest, session: str) -> tuple[int, Step, str | None]:
+        side = not request.tool_names and self._script.side is not None
+        if self._script.match == "rule":
+            for index, step in enumerate(self._script.steps):
+                if (not side or step.when.get("has_tools") is False) and _holds(step.when, request):
+                    return index, step, None
+        if side:
+            return -1, Step(text=self._script.side or ""), None
+        if self._script.match == "rule":
+            return -1, Step(text="No step of the script matches."), "script_no_match"
+        positions = self._positions.setdefault(session, {})
+        index = positions.setdefault(request.canonical.hash, len(positions))
+        if index < len(self._script.steps):
+            return index, self._script.steps[index], None
+        return -1, Step(text="The script has ended."), "script_ended"
+
+    def _fault(self, session: str, index: int, step: Step) -> Fault | None:
+        fault = step.fault
+        if not isinstance(fault, Fault):
+            return None
+        met = self._faults.get((session, index), 0)
+        if fault.times is not None and met >= fault.times:
+            return None
+        self._faults[session, index] = met + 1
+        return fault
+
+
+def _holds(when: Mapping[str, Any], request: ModelRequest) -> bool:
+    """Whether every condition of a step holds."""
+    last_user = request.user_texts[-1] if request.user_texts else ""
+    facts: dict[str, Any] = {
+        "has_tools": bool(request.tool_names),
+        "last_role": request.roles[-1] if request.roles else None,
+        "turn": len(request.user_texts),
+        "tool_result_of": request.result_of,
+        "model": request.model,
+    }
+    return all(
+        value in last_user if key == "last_user_contains" else facts[key] == value
+        for key, value in when.items()
+    )
+
+
+def _timed(step: Step, *, call_prefix: str) -> Iterator[tuple[float, Piece]]:
+    """Yield pieces with their times: a piece is due when its last token is."""
+    done = 0
+    for piece in _pieces(step, call_prefix):
+        done += tokens(piece.n_bytes)
+        pace = max(0, done - 1) / step.tokens_per_s if step.tokens_per_s else 0.0
+        yield step.ttft_s + pace, piece
+
+
+def _pieces(step: Step, call_prefix: str) -> Iterator[Piece]:
+    for text in _split(step.reasoning):
+        yield Piece("reasoning", text)
+    for text in _split(step.text):
+        yield Piece("text", text)
+    for index, call in enumerate(step.tools):
+        arguments = call["arguments"]
+        spelled = (
+            arguments if isinstance(arguments, str) else encode(arguments).decode("utf-8", "surrogatepass")
+        )
+        yield Piece("tool", "", index, (f"call_{call_prefix}_{index}", call["name"]))
+        for text in _split(spelled):
+            yield Piece("tool", text, index)
+
+
+def _split(text: str | Sequence[str]) -> Iterator[str]:
+    """Cut a string into pieces of one token, at character borders; a list is cut already."""
+    if not isinstance(text, str):
+        yield from text
+        return
+    piece, size = "", 0
+    for char in text:
+        n = len(char.encode("utf-8", "surrogatepass"))
+        if piece and size + n > 4:
+            yield piece
+            piece, size = "", 0
+        piece, size = piece + char, size + n
+    if piece:
+        yield piece
+
+
+def _n_tokens(pieces: Sequence[tuple[float, Piece]], kind: PieceKind) -> int:
+    return tokens(sum(piece.n_bytes for _, piece in pieces if piece.kind == kind))
+
+
+def _merge(counted: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Set some keys of the counted usage; the total follows unless it is given too."""
+    merged = {**counted, **given}
+    for key, value in counted.items():
+        if isinstance(value, dict) and isinstance(given.get(key), Mapping):
+            merged[key] = {**value, **given[key]}
+    parts = [merged.get("prompt_tokens"), merged.get("completion_tokens")]
+    if "total_tokens" not in given and all(isinstance(part, int) for part in parts):
+        merged["total_tokens"] = sum(parts)
+    return merged

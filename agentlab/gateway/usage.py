@@ -1,0 +1,184 @@
+"""Token arithmetic: from a provider's own spelling to the six counts of the requests table.
+
+An *inclusive* source counts cached tokens inside its input (OpenAI chat: ``prompt_tokens``), an *exclusive*
+one beside it (Anthropic messages). Unknown stays None, never 0, and counts that contradict each other are
+None with a reason, never clamped.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, cast
+
+Convention = Literal["inclusive", "exclusive"]
+
+# Each count with its known spellings, as paths below the usage object.
+_INPUT = ("prompt_tokens", "input_tokens")
+_OUTPUT = ("completion_tokens", "output_tokens")
+_READ = (
+    "prompt_tokens_details.cached_tokens",
+    "input_tokens_details.cached_tokens",
+    "prompt_cache_hit_tokens",
+    "cache_read_input_tokens",
+    "prompt_tokens_details.cache_read_tokens",
+    "cached_tokens",
+)
+_WRITE = (
+    "prompt_tokens_details.cache_write_tokens",
+    "input_tokens_details.cache_write_tokens",
+    "prompt_tokens_details.cache_creation_tokens",
+    "cache_creation_input_tokens",
+    "cache_write_tokens",
+)
+_REASONING = (
+    "completion_tokens_details.reasoning_tokens",
+    "output_tokens_details.reasoning_tokens",
+    "reasoning_tokens",
+)
+_TOTAL = ("total_tokens",)
+# Known, and not needed for the counts.
+_OTHER = (
+    "prompt_cache_miss_tokens",
+    "prompt_tokens_details.audio_tokens",
+    "prompt_tokens_details.text_tokens",
+    "prompt_tokens_details.image_tokens",
+    "prompt_tokens_details.video_tokens",
+    "completion_tokens_details.audio_tokens",
+    "completion_tokens_details.text_tokens",
+    "completion_tokens_details.image_tokens",
+    "completion_tokens_details.accepted_prediction_tokens",
+    "completion_tokens_details.rejected_prediction_tokens",
+)
+_KNOWN = frozenset((*_INPUT, *_OUTPUT, *_READ, *_WRITE, *_REASONING, *_TOTAL, *_OTHER))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Usage:
+    """Hold the counts of one model request; None is unknown.
+
+    Parameters
+    ----------
+    input_uncached_tokens, cache_read_tokens, cache_write_tokens, input_total_tokens : int, optional
+        The input and its parts, in tokens.
+    output_tokens : int, optional
+        Reasoning inside.
+    reasoning_tokens : int, optional
+        Part of the output.
+    reason : str, optional
+        Why something is unknown: ``"no_usage"`` or ``"usage_implausible"``.
+    unknown_keys : tuple of str
+        Paths of the provider's usage object that no rule knows.
+    """
+
+    input_uncached_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    input_total_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    reason: str | None = None
+    unknown_keys: tuple[str, ...] = ()
+
+    def counts(self) -> dict[str, int]:
+        """Return the counts that are known.
+
+        Returns
+        -------
+        dict
+            Column name to tokens.
+        """
+        names = (f.name for f in dataclasses.fields(self) if f.name.endswith("_tokens"))
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+
+def read_usage(raw: object, *, convention: Convention = "inclusive") -> Usage:
+    """Read a provider's usage object.
+
+    Parameters
+    ----------
+    raw : mapping or None
+        The object as the provider spelled it.
+    convention : {"inclusive", "exclusive"}
+        Whether its input counts cached tokens.
+
+    Returns
+    -------
+    Usage
+
+    Examples
+    --------
+    >>> u = read_usage({"prompt_tokens": 98805, "completion_tokens": 7, "prompt_tokens_details":
+    ...                 {"cached_tokens": 66360, "cache_write_tokens": 32435}})
+    >>> u.input_uncached_tokens, u.input_total_tokens
+    (10, 98805)
+    """
+    if not isinstance(raw, Mapping) or not raw:
+        return Usage(reason="no_usage")
+    leaves = dict(_leaves(cast("Mapping[str, Any]", raw)))
+    unknown = tuple(sorted(set(leaves) - _KNOWN))
+    counted = {path: _count(value) for path, value in leaves.items() if path in _KNOWN}
+    if any(count is None for count in counted.values()):
+        return Usage(reason="usage_implausible", unknown_keys=unknown)
+
+    def first(paths: tuple[str, ...]) -> int | None:
+        return next((counted[path] for path in paths if path in counted), None)
+
+    given, read, write = first(_INPUT), first(_READ), first(_WRITE)
+    output, reasoning, output_bad = _output(given, first(_OUTPUT), first(_REASONING), first(_TOTAL))
+    parts, input_bad = _input(given, read, write, convention)
+    reason = "usage_implausible" if output_bad or input_bad else None
+    if reason is None and given is None and output is None:
+        reason = "no_usage"
+    return Usage(
+        **parts, output_tokens=output, reasoning_tokens=reasoning, reason=reason, unknown_keys=unknown
+    )
+
+
+def _input(
+    given: int | None, read: int | None, write: int | None, convention: Convention
+) -> tuple[dict[str, int | None], bool]:
+    """Split the input; True when its parts contradict each other (then all four are unknown)."""
+    if convention == "inclusive":
+        total = given
+        # A source that names no writes bills none apart: what is not read is fresh.
+        fresh = None if given is None or read is None else given - read - (write or 0)
+        if fresh is not None and fresh < 0:
+            return {}, True
+    else:
+        fresh = given
+        total = None if given is None or read is None else given + read + (write or 0)
+    return {
+        "input_uncached_tokens": fresh,
+        "cache_read_tokens": read,
+        "cache_write_tokens": write,
+        "input_total_tokens": total,
+    }, False
+
+
+def _output(
+    given: int | None, output: int | None, reasoning: int | None, total: int | None
+) -> tuple[int | None, int | None, bool]:
+    """Put reasoning inside the output; some sources count it outside, which their own total shows."""
+    if output is None or not reasoning:
+        return output, reasoning, False
+    if given is not None and total == given + output + reasoning:
+        return output + reasoning, reasoning, False
+    return (None, None, True) if reasoning > output else (output, reasoning, False)
+
+
+def _leaves(raw: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield path and value; a null is a value that was not given."""
+    for key, value in raw.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            yield from _leaves(cast("Mapping[str, Any]", value), f"{path}.")
+        elif value is not None:
+            yield path, value
+
+
+def _count(value: object) -> int | None:
+    """Return a count of tokens, or None for what cannot be one."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return int(value) if value >= 0 and value == int(value) else None
