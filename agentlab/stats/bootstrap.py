@@ -1,0 +1,273 @@
+"""Resample whole units (runs, or blocks of runs) with numpy alone.
+
+A resample is a row of counts: how often each unit was drawn. Drawn once, the counts serve every metric over
+the same units: sums need one matrix product, pooled quantiles a product and a short scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Counts = NDArray[np.uint8]
+
+#: Entries of a matrix worked on at a time, which keeps memory flat at any number of resamples.
+_CHUNK = 2_000_000
+#: The same for the histogram of draws: it should stay in the processor's cache.
+_DRAW_CHUNK = 32_768
+
+
+class Draws:
+    """Hold the resampling counts of one comparison.
+
+    Parameters
+    ----------
+    seed : int
+        Same seed, same draws.
+    n_resamples : int
+        Rows of every matrix of counts.
+    """
+
+    def __init__(self, seed: int, n_resamples: int) -> None:
+        self.seed = seed
+        self.n_resamples = n_resamples
+        self._drawn: dict[tuple[int, int], Counts] = {}
+
+    def counts(self, stream: int, n: int) -> Counts:
+        """Return the draws of `n` units.
+
+        Parameters
+        ----------
+        stream : int
+            Independent units (two unpaired arms) need streams of their own; paired arms share one.
+        n : int
+            Number of units.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n_resamples, n)
+            How often each unit was drawn; each row sums to `n`.
+        """
+        if (stream, n) not in self._drawn:
+            sequence = np.random.SeedSequence(self.seed, spawn_key=(stream,))
+            generator = np.random.Generator(np.random.SFC64(sequence))
+            self._drawn[stream, n] = draw(generator, n, self.n_resamples)
+        return self._drawn[stream, n]
+
+
+def draw(generator: np.random.Generator, n: int, n_resamples: int) -> Counts:
+    """Draw `n` of `n` units with replacement, `n_resamples` times.
+
+    Parameters
+    ----------
+    generator : numpy.random.Generator
+        Source of the draws.
+    n, n_resamples : int
+        Units, and resamples.
+
+    Returns
+    -------
+    ndarray of uint8, shape (n_resamples, n)
+        How often each unit was drawn.
+    """
+    dtype = np.uint16 if n <= 1 << 16 else np.uint32
+    counts = np.empty((n_resamples, n), dtype=np.uint8)
+    for rows in row_chunks(n_resamples, n, size=_DRAW_CHUNK):
+        counts[rows] = tally(generator.integers(0, n, (rows.stop - rows.start, n), dtype=dtype))
+    return counts
+
+
+def tally(indices: NDArray[np.unsignedinteger]) -> Counts:
+    """Count how often each unit stands in each row of drawn indices.
+
+    Parameters
+    ----------
+    indices : ndarray of unsigned int, shape (resamples, n)
+        Each from 0 to n - 1.
+
+    Returns
+    -------
+    ndarray of uint8, shape (resamples, n)
+        Counts. (More than 255 of one unit does not happen by chance: its probability is below 1e-300.)
+    """
+    n_rows, n = indices.shape
+    offsets = np.arange(n_rows, dtype=np.int64)[:, None] * n
+    return np.bincount((indices + offsets).ravel(), minlength=n_rows * n).reshape(n_rows, n).astype(np.uint8)
+
+
+def row_chunks(n_rows: int, n: int, *, size: int = _CHUNK) -> Iterator[slice]:
+    """Cut rows of `n` entries into slices of about `size` entries."""
+    step = max(1, size // max(1, n))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def sums(counts: Counts, columns: Floats) -> Floats:
+    """Sum each column over the units of each resample.
+
+    Parameters
+    ----------
+    counts : ndarray of uint8, shape (resamples, n)
+        How often each unit was drawn.
+    columns : ndarray of float, shape (n, k)
+        Per-unit sums; those of several metrics side by side cost little more than one.
+
+    Returns
+    -------
+    ndarray of float, shape (resamples, k)
+    """
+    result = np.empty((len(counts), columns.shape[1]))
+    for rows in row_chunks(*counts.shape):
+        result[rows] = counts[rows].astype(np.float64) @ columns
+    return result
+
+
+def ratios(counts: Counts, a: Floats, b: Floats) -> Floats:
+    """Compute sum(a) / sum(b) of each resample; NaN where sum(b) is 0.
+
+    Parameters
+    ----------
+    counts : ndarray of uint8, shape (resamples, n)
+        How often each unit was drawn.
+    a, b : ndarray of float, shape (n,)
+        Per-unit sums.
+
+    Returns
+    -------
+    ndarray of float, shape (resamples,)
+    """
+    total = sums(counts, np.column_stack([a, b]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(total[:, 1] > 0, total[:, 0] / total[:, 1], np.nan)
+
+
+def quantiles(
+    counts: Counts,
+    values: Floats,
+    owner: Ints,
+    p: float,
+    method: Literal["linear", "nearest_rank"] = "linear",
+) -> Floats:
+    """Compute a quantile of the pooled observations of each resample.
+
+    Exact, and without sorting any resample: the observations are sorted once; in a resample each has the
+    weight of its unit, so the quantile is where the running weight reaches a rank.
+
+    Parameters
+    ----------
+    counts : ndarray of uint8, shape (resamples, n)
+        How often each unit was drawn.
+    values : ndarray of float, shape (N,)
+        All observations.
+    owner : ndarray of int, shape (N,)
+        The unit, 0 to n - 1, of each.
+    p : float
+        0 < p < 1.
+    method : str
+        ``"linear"`` between neighbours, or ``"nearest_rank"``: the smallest value with at least `p` of the
+        observations at or below it.
+
+    Returns
+    -------
+    ndarray of float, shape (resamples,)
+        NaN for a resample without an observation.
+    """
+    order = np.argsort(values, kind="stable")
+    scan = _RankScan(owner[order], counts.shape[1], p)
+    result = np.full(len(counts), np.nan)
+    for rows in row_chunks(*counts.shape, size=_CHUNK // 4):
+        running = scan.running(counts[rows])
+        filled = np.flatnonzero(running[:, -1])
+        ranks, weight = quantile_ranks(running[filled, -1].astype(np.float64), p, method)
+        at = [scan.positions(counts[rows], running, filled, rank) for rank in ranks]
+        result[rows.start + filled] = mix([values[order[k]] for k in at], weight)
+    return result
+
+
+def quantile(values: Floats, p: float, method: Literal["linear", "nearest_rank"] = "linear") -> float:
+    """Compute the quantile of one sorted sample with at least one value.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (N,)
+        Sorted observations.
+    p : float
+        0 < p < 1.
+    method : str
+        As for :func:`quantiles`.
+
+    Returns
+    -------
+    float
+    """
+    ranks, weight = quantile_ranks(np.array([float(len(values))]), p, method)
+    return float(mix([values[rank.astype(np.int64) - 1] for rank in ranks], weight)[0])
+
+
+def quantile_ranks(pooled: Floats, p: float, method: str) -> tuple[list[Floats], Floats | None]:
+    """Return the ranks (from 1) that make up a quantile of `pooled` observations, and the second's weight."""
+    if method == "nearest_rank":
+        return [np.clip(np.ceil(p * pooled - 1e-9), 1, pooled)], None
+    position = (pooled - 1) * p
+    low = np.floor(position)
+    return [low + 1, np.minimum(low + 2, pooled)], position - low
+
+
+def mix(neighbours: Sequence[Floats], weight: Floats | None) -> Floats:
+    """Interpolate between two neighbours; equal ones stay what they are, also when infinite."""
+    if weight is None:
+        return neighbours[0]
+    low, high = neighbours
+    with np.errstate(invalid="ignore"):
+        return np.where((weight == 0) | (low == high), low, low * (1 - weight) + high * weight)
+
+
+class _RankScan:
+    """Find, in each resample, the observation at which the running weight reaches a rank.
+
+    Two levels: a product gives the running weight at a few knots, close together where the answer is to be
+    expected (7 standard errors around it), and a short scan finishes inside one gap. The few resamples that
+    miss the close knots are scanned one by one, so the answer is exact for all.
+    """
+
+    def __init__(self, owner: Ints, n: int, p: float) -> None:
+        self.owner = owner
+        self.knots, self.width = _place_knots(owner, n, p)
+        gap = np.searchsorted(self.knots, np.arange(len(owner)), side="right") - 1
+        n_gaps = len(self.knots) - 1
+        table = np.bincount(owner * n_gaps + gap, minlength=n * n_gaps).reshape(n, n_gaps)
+        # float32 counts exactly up to 2**24; a resample could at worst hold the largest unit n times
+        exact = np.float32 if table.sum(axis=1).max() * n < 1 << 24 else np.float64
+        self.before = np.hstack([np.zeros((n, 1)), table.cumsum(axis=1)]).astype(exact)
+
+    def running(self, counts: Counts) -> NDArray[np.floating]:
+        """Return the weight of the observations before each knot, for each resample."""
+        return counts.astype(self.before.dtype) @ self.before
+
+    def positions(self, counts: Counts, running: NDArray[np.floating], rows: Ints, rank: Floats) -> Ints:
+        """Return the index of the observation that holds each rank, for the resamples `rows`."""
+        gap = (running[rows] < rank[:, None]).sum(axis=1) - 1
+        start, stop = self.knots[gap], self.knots[gap + 1]
+        missing = rank - running[rows, gap]
+        index = np.minimum(start[:, None] + np.arange(self.width), len(self.owner) - 1)
+        weight = counts.ravel().take(rows[:, None] * counts.shape[1] + self.owner[index])
+        found = start + (weight.cumsum(axis=1, dtype=np.int32) < missing[:, None]).sum(axis=1)
+        for k in np.flatnonzero(stop - start > self.width):
+            weight = counts[rows[k], self.owner[start[k] : stop[k]]]
+            found[k] = start[k] + np.searchsorted(weight.cumsum(dtype=np.int64), missing[k])
+        return found
+
+
+def _place_knots(owner: Ints, n: int, p: float) -> tuple[Ints, int]:
+    size = len(owner)
+    centre = int(p * size)
+    z = np.bincount(owner[:centre], minlength=n) - p * np.bincount(owner, minlength=n)
+    reach = int(7 * np.sqrt((z * z).sum())) + 2
+    low, high = max(0, centre - reach), min(size, centre + reach)
+    step = max(1, int(np.sqrt(high - low)))
+    return np.unique(np.concatenate([[0], np.arange(low, high, step), [high, size]])), step

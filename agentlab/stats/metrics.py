@@ -1,0 +1,237 @@
+"""What a number is: which rows, reduced how, in which unit, and which direction is better.
+
+Importing this module loads neither numpy nor pandas.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from ..errors import ConfigError
+
+__all__ = [
+    "CACHE_HIT_RATE",
+    "CACHE_REPORT",
+    "COST",
+    "INPUT_TOKENS",
+    "ITL",
+    "PREFIX_REUSE",
+    "REQUESTS",
+    "TOOL_FAILURES",
+    "TTFT",
+    "TURN_LATENCY",
+    "ZERO_CACHE_RATE",
+    "Metric",
+    "named",
+]
+
+Aggregate = Literal["mean", "median", "quantile", "share", "ratio", "count", "sum", "slope"]
+QuantileMethod = Literal["linear", "nearest_rank"]
+
+#: aggregation -> what it needs and may have beside a table
+_FIELDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "mean": (frozenset({"column"}), frozenset()),
+    "median": (frozenset({"column"}), frozenset({"quantile_method"})),
+    "quantile": (frozenset({"column", "p"}), frozenset({"quantile_method"})),
+    "share": (frozenset({"column"}), frozenset({"of", "equals", "among"})),
+    "ratio": (frozenset({"column", "of"}), frozenset()),
+    "count": (frozenset(), frozenset({"column", "equals", "among"})),
+    "sum": (frozenset({"column"}), frozenset()),
+    "slope": (frozenset({"column", "of"}), frozenset()),
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Metric:
+    """Define a number that can be computed for every arm.
+
+    It pools all rows of an arm's eligible runs that are not warm-up; the run stays the unit of every
+    interval. Unknown values (NA, NaN) are dropped and counted in ``n_missing``, never read as 0.
+
+    Parameters
+    ----------
+    name : str
+        Name in the ``metric`` column of the estimates.
+    table : str
+        Table that holds the rows, e.g. ``"turns"``.
+    aggregate : str
+        ``"mean"``; ``"median"``; ``"quantile"`` (needs `p`); ``"share"`` of rows (of those that are true, or
+        equal `equals`), or with `of` the share of one total in another, row by row not above it (cached in all
+        input tokens); ``"ratio"`` of the sums of `column` and `of`; ``"count"`` of rows per run; ``"sum"`` per
+        run; ``"slope"`` of `column` over `of` within runs, by least squares with an intercept for each run.
+    column : str, optional
+        Column that is reduced. Only ``"count"`` can do without: it then counts all rows.
+    of : str, optional
+        Denominator of a share or ratio; time or size of a slope.
+    p : float, optional
+        Which quantile, 0 < p < 1.
+    equals : object, optional
+        What makes a row of a share or count a hit; default: the column is true.
+    among : tuple, optional
+        Values of `column` that are answers; every other value is unknown. Default: all but NA.
+    where : mapping or tuple of pairs, optional
+        Rows to use: column -> value.
+    unit : str
+        Unit of the result, e.g. ``"ms"``; empty for a number between 0 and 1.
+    better : str, optional
+        ``"lower"`` or ``"higher"``; None when neither is better.
+    per_run : bool
+        Reduce each run to one number first and average those: every run then weighs the same. This is
+        another quantity than the pooled one, which weighs runs by their rows.
+    quantile_method : str
+        ``"linear"`` between the two neighbours (as in numpy and pandas: the median of 10 and 20 is 15) or
+        ``"nearest_rank"`` (an observed value: 10).
+    label : str, optional
+        For axes; default: the name.
+
+    Raises
+    ------
+    ConfigError
+        A field is missing, superfluous or out of range.
+
+    Examples
+    --------
+    >>> Metric(name="p90", table="turns", column="latency_ms", aggregate="quantile", p=0.9, unit="ms").per_run
+    False
+    """
+
+    name: str
+    table: str
+    aggregate: Aggregate
+    column: str | None = None
+    of: str | None = None
+    p: float | None = None
+    equals: object = None
+    among: tuple[object, ...] = ()
+    where: Mapping[str, object] | tuple[tuple[str, object], ...] = ()
+    unit: str = ""
+    better: Literal["lower", "higher"] | None = None
+    per_run: bool = False
+    quantile_method: QuantileMethod = "linear"
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        pairs = self.where.items() if isinstance(self.where, Mapping) else self.where
+        object.__setattr__(self, "where", tuple((str(column), value) for column, value in pairs))
+        object.__setattr__(self, "among", tuple(self.among))
+        if self.aggregate not in _FIELDS:
+            raise self._error(f"aggregate is {self.aggregate!r}; use one of {', '.join(_FIELDS)}")
+        for field in ("name", "table"):
+            if not getattr(self, field):
+                raise self._error(f"{field} is empty")
+        if self.better not in ("lower", "higher", None):
+            raise self._error(f'better is {self.better!r}; use "lower", "higher" or None')
+        if self.quantile_method not in ("linear", "nearest_rank"):
+            raise self._error(f'quantile_method is {self.quantile_method!r}; use "linear" or "nearest_rank"')
+        self._check_fields()
+        if self.p is not None and not 0 < self.p < 1:
+            raise self._error(f"p is {self.p!r}; a quantile needs 0 < p < 1")
+
+    def _check_fields(self) -> None:
+        needed, allowed = _FIELDS[self.aggregate]
+        defaults: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(self)}
+        optional = ("column", "of", "p", "equals", "among", "quantile_method")
+        given = {field for field in optional if getattr(self, field) != defaults[field]}
+        if missing := sorted(needed - given):
+            raise self._error(f"a {self.aggregate} needs {' and '.join(missing)}")
+        if extra := sorted(given - needed - allowed):
+            raise self._error(f"a {self.aggregate} takes no {' or '.join(extra)}")
+        if "of" in given and given & {"equals", "among"}:
+            raise self._error("a share of totals takes no equals or among")
+        if "column" not in given and given & {"equals", "among"}:
+            raise self._error("equals and among need a column")
+
+    def _error(self, what: str) -> ConfigError:
+        return ConfigError(f"Metric {self.name!r}: {what}")
+
+    @property
+    def quantile(self) -> float | None:
+        """The quantile that is meant (0.5 for a median), or None when the metric is made of sums."""
+        return 0.5 if self.aggregate == "median" else self.p
+
+    @property
+    def title(self) -> str:
+        """Label and unit, for axes."""
+        label = self.label or self.name
+        return f"{label} ({self.unit})" if self.unit else label
+
+
+TTFT = Metric(
+    name="TTFT", table="turns", column="ttft_ms", aggregate="median", unit="ms", better="lower",
+    label="time to first token, median",
+)  # fmt: skip
+TURN_LATENCY = Metric(
+    name="TURN_LATENCY", table="turns", column="latency_ms", aggregate="median", unit="ms", better="lower",
+    label="turn latency, median",
+)  # fmt: skip
+ITL = Metric(
+    name="ITL", table="requests", column="itl_ms", aggregate="median", unit="ms", better="lower",
+    label="time between output tokens, median",
+)  # fmt: skip
+CACHE_HIT_RATE = Metric(
+    name="CACHE_HIT_RATE", table="requests", column="cache_read_tokens", of="input_total_tokens",
+    aggregate="share", better="higher", label="cached share of input tokens",
+)  # fmt: skip
+ZERO_CACHE_RATE = Metric(
+    name="ZERO_CACHE_RATE", table="requests", column="cache_read_tokens", equals=0, aggregate="share",
+    better="lower", label="share of requests without cached tokens",
+)  # fmt: skip
+COST = Metric(
+    name="COST", table="requests", column="cost_usd", aggregate="sum", unit="USD", better="lower",
+    label="cost per run",
+)  # fmt: skip
+REQUESTS = Metric(
+    name="REQUESTS", table="requests", aggregate="count", unit="requests", better="lower",
+    label="model requests per run",
+)  # fmt: skip
+INPUT_TOKENS = Metric(
+    name="INPUT_TOKENS", table="requests", column="input_total_tokens", aggregate="sum", unit="tokens",
+    better="lower", label="input tokens per run",
+)  # fmt: skip
+PREFIX_REUSE = Metric(
+    name="PREFIX_REUSE", table="requests", column="prefix_bytes", of="canonical_bytes", aggregate="share",
+    better="higher", label="share of request bytes shared with the request before",
+)  # fmt: skip
+TOOL_FAILURES = Metric(
+    name="TOOL_FAILURES", table="tools", column="status", equals="error", among=("completed", "error"),
+    aggregate="share", better="lower", label="share of tool calls that failed",
+)  # fmt: skip
+
+#: The four numbers of a schema-2 cache report, defined and named as there.
+CACHE_REPORT = (
+    dataclasses.replace(ZERO_CACHE_RATE, name="zeroCacheMissRate"),
+    dataclasses.replace(CACHE_HIT_RATE, name="cacheCoverage"),
+    dataclasses.replace(TTFT, name="promptLoopTtftMsP50", quantile_method="nearest_rank"),
+    dataclasses.replace(TURN_LATENCY, name="promptLoopLatencyMsP50", quantile_method="nearest_rank"),
+)
+
+
+def named(name: str) -> Metric:
+    """Find a named metric.
+
+    Parameters
+    ----------
+    name : str
+        E.g. ``"TTFT"``, or one of the four names of ``CACHE_REPORT``.
+
+    Returns
+    -------
+    Metric
+
+    Raises
+    ------
+    ConfigError
+        There is none of that name; the message lists those that exist.
+
+    Examples
+    --------
+    >>> named("TTFT").unit
+    'ms'
+    """
+    found = {value.name: value for value in globals().values() if isinstance(value, Metric)}
+    found |= {metric.name: metric for metric in CACHE_REPORT}
+    if name not in found:
+        raise ConfigError(f"there is no metric {name!r}; there are {', '.join(found)}")
+    return found[name]

@@ -1,0 +1,194 @@
+"""Intervals read off a bootstrap: percentile, basic, BCa, studentized; for a level, difference or ratio."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .bootstrap import Counts, Draws, Floats, quantile, quantiles, ratios, sums
+from .distributions import normal_cdf, normal_ppf
+from .metrics import Metric
+from .outcome import Outcome, finite
+from .units import Sample
+
+#: How two arms are combined, e.g. a difference; a level hands its single argument through.
+Combine = Callable[..., Floats]
+
+
+@dataclasses.dataclass(frozen=True)
+class Resampled:
+    """A statistic of one or two samples, and what resampling its units gives.
+
+    Parameters
+    ----------
+    estimate : float
+        The statistic itself.
+    replicates : ndarray of float, shape (resamples,)
+        The statistic of each resample; NaN where it has no value.
+    jackknife : tuple of ndarray
+        The statistic without one unit, for each independent set of units.
+    """
+
+    estimate: float
+    replicates: Floats
+    jackknife: tuple[Floats, ...] = ()
+
+
+def estimate(sample: Sample, metric: Metric) -> float:
+    """Compute the metric of a sample that has data."""
+    if sample.values is None:
+        return float(sample.a.sum() / sample.b.sum())
+    return quantile(np.sort(sample.values), metric.quantile or 0.5, metric.quantile_method)
+
+
+def replicate(sample: Sample, metric: Metric, counts: Counts) -> Floats:
+    """Compute the metric of each resample."""
+    if sample.values is None:
+        return ratios(counts, sample.a, sample.b)
+    return quantiles(counts, sample.values, sample.owner, metric.quantile or 0.5, metric.quantile_method)
+
+
+def leave_one_out(sample: Sample, metric: Metric) -> Floats:
+    """Compute the metric without each unit in turn."""
+    if sample.values is None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (sample.a.sum() - sample.a) / (sample.b.sum() - sample.b)
+    return replicate(sample, metric, (1 - np.eye(sample.n, dtype=np.uint8)))
+
+
+def resample(
+    samples: Sequence[Sample],
+    metric: Metric,
+    draws: Draws,
+    streams: Sequence[int],
+    combine: Combine,
+    *,
+    jackknife: bool = False,
+) -> Resampled:
+    """Resample one arm, or two together.
+
+    Parameters
+    ----------
+    samples : sequence of Sample
+        One or two.
+    metric : Metric
+        The metric.
+    draws : Draws
+        Shared draws.
+    streams : sequence of int
+        Stream of each sample; the same stream for both means that blocks are drawn once for both (paired).
+    combine : callable
+        Makes the statistic of the samples' values.
+    jackknife : bool
+        Whether leave-one-out values are needed.
+    """
+    points = [estimate(sample, metric) for sample in samples]
+    stars = [
+        replicate(sample, metric, draws.counts(stream, sample.n))
+        for sample, stream in zip(samples, streams, strict=True)
+    ]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        theta, replicates = float(combine(*points)), np.asarray(combine(*stars))
+        if not jackknife:
+            return Resampled(theta, replicates)
+        left_out = [leave_one_out(sample, metric) for sample in samples]
+        if len(set(streams)) < len(samples):
+            return Resampled(theta, replicates, (np.asarray(combine(*left_out)),))
+        each = [
+            np.asarray(combine(*[left_out[k] if k == j else points[k] for k in range(len(samples))]))
+            for j in range(len(samples))
+        ]
+        return Resampled(theta, replicates, tuple(each))
+
+
+def ends(replicates: Floats, low: float, high: float) -> tuple[float, float, int]:
+    """Return two quantiles of the replicates that have a value, and how many those are."""
+    valid = replicates[~np.isnan(replicates)]
+    if not len(valid):
+        return np.nan, np.nan, 0
+    lower, upper = np.quantile(valid, [low, high])
+    return float(lower), float(upper), len(valid)
+
+
+def percentile(resampled: Resampled, level: float) -> Outcome:
+    """Take the quantiles of the replicates (Efron 1979): too narrow for few runs."""
+    lower, upper, n = ends(resampled.replicates, (1 - level) / 2, (1 + level) / 2)
+    return _outcome(resampled, lower, upper, "percentile", n)
+
+
+def basic(resampled: Resampled, level: float) -> Outcome:
+    """Reflect the percentile interval at the estimate (Davison and Hinkley 1997, 5.2.1)."""
+    lower, upper, n = ends(resampled.replicates, (1 - level) / 2, (1 + level) / 2)
+    return _outcome(resampled, 2 * resampled.estimate - upper, 2 * resampled.estimate - lower, "basic", n)
+
+
+def bca(resampled: Resampled, level: float) -> Outcome:
+    """Correct the percentile interval for bias and acceleration (Efron 1987), as scipy does.
+
+    With two independent samples the acceleration sums over both, each centred by itself.
+    """
+    valid = resampled.replicates[~np.isnan(resampled.replicates)]
+    below = (valid < resampled.estimate).mean() + (valid <= resampled.estimate).mean() if len(valid) else 0
+    if not 0 < below < 2:
+        return _outcome(resampled, np.nan, np.nan, "bca", len(valid))
+    bias = normal_ppf(float(below) / 2)
+    cubes = squares = 0.0
+    for values in resampled.jackknife:
+        n = len(values)
+        u = (n - 1) * (values.mean() - values)
+        cubes += float((u**3).sum()) / n**3
+        squares += float((u**2).sum()) / n**2
+    acceleration = cubes / (6 * squares**1.5) if squares > 0 else np.nan
+    tails: list[float] = []
+    for z in (normal_ppf((1 - level) / 2), normal_ppf((1 + level) / 2)):
+        tails.append(normal_cdf(bias + (bias + z) / (1 - acceleration * (bias + z))))
+    if not all(0 <= tail <= 1 for tail in tails):
+        return _outcome(resampled, np.nan, np.nan, "bca", len(valid))
+    lower, upper, n = ends(valid, *tails)
+    return _outcome(resampled, lower, upper, "bca", n)
+
+
+def studentized(resampled: Resampled, level: float, *, se: float, se_replicates: Floats) -> Outcome:
+    """Take the quantiles of (replicate - estimate) / its own standard error (bootstrap-t).
+
+    Parameters
+    ----------
+    resampled : Resampled
+        The statistic.
+    level : float
+        Nominal coverage.
+    se : float
+        Linearised standard error of the statistic.
+    se_replicates : ndarray of float, shape (resamples,)
+        The same of each resample.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = (resampled.replicates - resampled.estimate) / se_replicates
+    t = np.sort(t[~np.isnan(t)])
+    if not len(t):
+        return _outcome(resampled, np.nan, np.nan, "studentized", 0)
+    low, high = (t[round(q * (len(t) - 1))] for q in ((1 - level) / 2, (1 + level) / 2))
+    theta = resampled.estimate
+    return _outcome(resampled, theta - high * se, theta - low * se, "studentized", len(t))
+
+
+def linearised_se(sample: Sample, counts: Counts) -> tuple[float, Floats]:
+    """Return the plain linearised standard error of sum(a) / sum(b), and that of each resample."""
+    a, b = sample.a, sample.b
+    columns = np.column_stack([a, b, a * a, a * b, b * b])
+    total = np.vstack([columns.sum(axis=0), sums(counts, columns)])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r = total[:, 0] / total[:, 1]
+        squares = total[:, 2] - 2 * r * total[:, 3] + r * r * total[:, 4]
+        # what is left by rounding when all drawn units are equal is 0
+        squares = np.where(squares > 1e-12 * total[:, 2], squares, 0)
+        se = np.sqrt(squares) / total[:, 1]
+    return float(se[0]), se[1:]
+
+
+def _outcome(resampled: Resampled, lower: float, upper: float, method: str, n: int) -> Outcome:
+    return finite(
+        Outcome(estimate=resampled.estimate, lower=lower, upper=upper, interval=method, n_resamples=n)
+    )
