@@ -1,0 +1,102 @@
+"""The demo: the notebook 10_cache on the real OpenCode, made into a report."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .errors import ConfigError
+
+#: The notebooks stand in the repository, beside the package.
+NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
+
+Say = Callable[[str], None]
+
+
+def default_folder() -> Path:
+    """Return ``reports/demo-<UTC>`` in the current folder.
+
+    Returns
+    -------
+    pathlib.Path
+    """
+    return Path("reports") / time.strftime("demo-%Y%m%dT%H%M%SZ", time.gmtime())
+
+
+def make_report(folder: Path, *, runs: int = 6, seed: int | None = 7, say: Say) -> Path:
+    """Record the demo's study and write its report.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Must not exist. Gets ``report.html`` (one file, no network), the executed notebook, ``study/``,
+        ``figures/`` (PDF, SVG, PNG) and ``tables/`` (Parquet, CSV).
+    runs : int, default 6
+        Runs of each of the two arms.
+    seed : int, optional
+        Of the order of the runs.
+    say : callable
+        Receives progress, one line at a time.
+
+    Returns
+    -------
+    pathlib.Path
+        The page.
+
+    Raises
+    ------
+    ConfigError
+        The folder exists, or agentlab is not used from its repository.
+    """
+    notebook = NOTEBOOKS / "10_cache.ipynb"
+    if not notebook.is_file():
+        raise ConfigError(
+            "the demo runs a notebook of agentlab's repository, which is not here. Clone it and run make demo"
+        )
+    if folder.exists():
+        raise ConfigError(f"{folder} exists; give --to a new folder")
+    from .agents import install
+    from .notebook import run_notebook, to_html
+
+    with _stage("agent", say):
+        agent = install("opencode", say=say)
+        say(f"OpenCode {agent.version}, isolated, with a scripted model on this machine: no key, no network")
+    with _stage("measuring", say), _progress(folder / "study", 2 * runs, say):
+        parameters = {"runs": runs, "seed": seed, "study": "study", "out": "."}
+        executed = run_notebook(notebook, folder / "report.ipynb", parameters)
+    with _stage("report", say):
+        return to_html(executed.notebook, folder / "report.html")
+
+
+@contextmanager
+def _stage(name: str, say: Say) -> Generator[None]:
+    started = time.monotonic()
+    yield
+    say(f"{name}: {time.monotonic() - started:.1f} s")
+
+
+@contextmanager
+def _progress(study: Path, planned: int, say: Say) -> Generator[None]:
+    """Say how many runs are done, read from the study's files as any other reader would."""
+    from .engine.study import FINISHED, recorded
+
+    end = threading.Event()
+
+    def watch() -> None:
+        done = 0
+        while not end.wait(0.5):
+            now = sum(run["status"] in FINISHED for run in recorded(study))
+            if now > done:
+                done = now
+                say(f"run {done} of {planned}")
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
