@@ -23,6 +23,7 @@ CACHE_PROBE = Scenario(
     ],
     require=("tool:read", "tool:todowrite", "text"),
 )
+_NO_OPTIONS = ("auth", "headers", "gateway")
 _EXAMPLE = """\
 example:
   agentlab record opencode --gateway-script cache-probe --runs 6 --to studies/cache \\
@@ -171,7 +172,8 @@ def arms_of(options: argparse.Namespace) -> dict[str, OpenCode]:
     """
     from .drivers.opencode import OpenCode
 
-    known = [field.name for field in dataclasses.fields(OpenCode) if field.init]
+    # Credentials are no options: a command line is read by everybody on the machine.
+    known = [field.name for field in dataclasses.fields(OpenCode) if field.name not in _NO_OPTIONS]
     base: dict[str, Any] = {"model": options.model}
     if options.agent:
         base["agent"] = options.agent
