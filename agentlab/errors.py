@@ -57,15 +57,24 @@ class DriverError(AgentlabError):
         The run it happened in.
     phase : str, optional
         ``"install"``, ``"startup"``, ``"warmup"``, ``"session"``, ``"turn"`` or ``"cleanup"``.
+    code : str, optional
+        Code of the issue it becomes in a recording (:data:`agentlab.issues.CODES`); ``driver_error`` without.
     """
 
     def __init__(
-        self, message: str, *, driver: str | None = None, run_id: str | None = None, phase: str | None = None
+        self,
+        message: str,
+        *,
+        driver: str | None = None,
+        run_id: str | None = None,
+        phase: str | None = None,
+        code: str | None = None,
     ) -> None:
         super().__init__(message)
         self.driver = driver
         self.run_id = run_id
         self.phase = phase
+        self.code = code
 
 
 class StartupError(DriverError):

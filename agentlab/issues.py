@@ -14,6 +14,8 @@ CODES: dict[str, str] = {
     "owner_lost": "the notebook or script that owned the study ended while the run was under way",
     "unfinished": "the recording has no end: the measuring process was killed or the disk was full",
     "startup_failed": "the agent or its server did not become ready",
+    "warmup_failed": "the throw-away prompt of a fresh server did not succeed; the first turn may be dearer",
+    "agent_exited": "the agent's process ended although it was needed",
     "driver_error": "the driver failed; detail holds the error",
     # what the scenario asked for
     "missing_tool": "a tool that the scenario requires was not completed; detail names it",

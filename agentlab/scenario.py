@@ -149,3 +149,19 @@ def digest(data: Any) -> str:  # noqa: ANN401
     """
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def fingerprint(text: str) -> dict[str, Any]:
+    """Return what may be stored of a private text: its digest and length.
+
+    Parameters
+    ----------
+    text : str
+        A prompt or system text.
+
+    Returns
+    -------
+    dict
+        ``sha256`` (16 hexadecimal digits) and ``n_chars``.
+    """
+    return {"sha256": hashlib.sha256(text.encode()).hexdigest()[:16], "n_chars": len(text)}

@@ -95,7 +95,9 @@ class Run(Protocol):
         """The scenario."""
         ...
 
-    def emit(self, kind: str, *, t: int | None = None, content: Mapping[str, Any] | None = None, **fields: Any) -> None:
+    def emit(
+        self, kind: str, *, t: int | None = None, content: Mapping[str, Any] | None = None, **fields: Any
+    ) -> None:
         """Append one event.
 
         Parameters

@@ -32,7 +32,7 @@ def record(
     host: Literal["auto", "kernel", "process", "inline"] = "auto",
     kernel: str | None = None,
     keep: Keep = "numbers",
-    quiet: Quiet | None | Any = _DEFAULT,  # noqa: ANN401
+    quiet: Quiet | Any | None = _DEFAULT,  # noqa: ANN401
     progress: Literal["auto", "widget", "text", "none"] = "auto",
 ) -> Running:
     """Record a study: every arm ``runs`` times, in randomised interleaved blocks.

@@ -54,8 +54,8 @@ def encode(value: Any, where: str = "") -> Any:  # noqa: ANN401
         name = f"{type(value).__module__}:{type(value).__qualname__}"
         if name.startswith("__main__:") or "<locals>" in name:
             raise ConfigError(
-                f"{where or 'arm'}: {type(value).__name__} is defined in the notebook or script, and the measuring "
-                'process cannot import it; use host="inline", or move it into a module'
+                f"{where or 'arm'}: {type(value).__name__} is defined in the notebook or script, and the "
+                'measuring process cannot import it; use host="inline", or move it into a module'
             )
         fields = {
             field.name: encode(getattr(value, field.name), f"{where}.{field.name}".lstrip("."))

@@ -8,7 +8,7 @@ import dataclasses
 import fcntl
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ class Stop:
             task.cancel()
 
     def ask(self, reason: str) -> None:
-        """Ask once; call it on the loop's thread. A second call changes nothing, so that clean-up is not cut off.
+        """Ask once, on the loop's thread. A second call changes nothing, so that clean-up is not cut off.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ async def _make_run(study: Study, arm: _Arm, log: RunLog, *, startup_is_fatal: b
         return "failed"
     except Exception as error:
         text = str(error) if isinstance(error, AgentlabError) else f"{type(error).__name__}: {error}"
-        log.issue("driver_error", text, discard=True)
+        log.issue(getattr(error, "code", None) or "driver_error", text, discard=True)
         if isinstance(error, AgentExited):
             await _reopen_later(arm, log)
         return "failed"
@@ -208,7 +208,9 @@ def _new_log(study: Study, slot: Slot, arm: _Arm) -> RunLog:
         scenario=study.scenario,
         identity=arm.identity,
         keep=study.keep,
-        redactor=Redactor(secrets=[arm.gateway.token] if arm.gateway else [], paths={"SCRATCH": arm.scratch}),
+        redactor=Redactor(
+            secrets=[arm.gateway.token] if arm.gateway else [], paths={str(arm.scratch): "<scratch>"}
+        ),
     )
 
 
@@ -235,7 +237,7 @@ async def _point_gateway(arm: _Arm, log: RunLog | None) -> None:
 
 
 @contextlib.contextmanager
-def _lock(folder: Path) -> Iterator[None]:
+def _lock(folder: Path) -> Generator[None]:
     """Let one process at a time record into a study."""
     try:
         fd = os.open(folder / ".lock", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -16,7 +16,7 @@ from ..drivers.base import Driver
 from ..errors import ConfigError, RecordingError
 from ..machine import provenance
 from ..redact import redact_data
-from ..scenario import Scenario, digest
+from ..scenario import Scenario, digest, fingerprint
 from .codec import decode, encode, resolve
 from .files import read_json, write_json
 
@@ -159,10 +159,13 @@ class Study:
                 "digest": digest([identity.driver, identity.version, settings]),
             }
         scenario = self.scenario.to_dict()
+        told = dict(scenario)
+        if self.keep == "numbers":
+            told["turns"] = [fingerprint(turn) for turn in self.scenario.turns]
         return {
             "format": FORMAT,
             "name": self.folder.name,
-            "scenario": scenario,
+            "scenario": told,
             "scenario_digest": digest(scenario),
             "arms": arms,
             "order": self.order,

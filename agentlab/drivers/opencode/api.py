@@ -1,0 +1,155 @@
+"""The calls of OpenCode's server that the driver makes, and the ids it uses."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+import string
+import time
+from typing import Any
+
+import httpx
+
+from ...errors import AgentExited, DriverError, DriverTimeout, ProtocolError
+
+_LETTERS = string.ascii_letters + string.digits
+_counter = itertools.count()
+
+
+def message_id(unix_ms: int) -> str:
+    """Make a message id that sorts by time like the server's own.
+
+    Parameters
+    ----------
+    unix_ms : int
+        Wall clock in ms.
+
+    Returns
+    -------
+    str
+        ``msg_`` + 12 hexadecimal digits of ``ms << 12`` + 14 letters.
+    """
+    stamp = ((unix_ms << 12) + next(_counter) % 4096) & (2**48 - 1)
+    return f"msg_{stamp:012x}" + "".join(secrets.choice(_LETTERS) for _ in range(14))
+
+
+def event_unix_ms(event_id: str, near_unix_ms: int) -> int | None:
+    """Read the server's publish time out of an event id.
+
+    Parameters
+    ----------
+    event_id : str
+        ``evt_`` + 12 hexadecimal digits + letters.
+    near_unix_ms : int
+        Any time within a year of it: the id holds ms modulo 2**36.
+
+    Returns
+    -------
+    int or None
+        Wall clock in ms; None when the id has another form.
+
+    Examples
+    --------
+    >>> event_unix_ms("evt_22781b63f001f3oK6mIrXVMGDQ", 1795959141943)
+    1795959141951
+    """
+    try:
+        low = int(event_id[4:16], 16) >> 12
+    except ValueError:
+        return None
+    half = 2**35
+    return near_unix_ms + (low - near_unix_ms + half) % (2 * half) - half
+
+
+class Api:
+    """Call one OpenCode server.
+
+    Parameters
+    ----------
+    url : str
+        Base URL.
+    auth : (user, password), optional
+        HTTP Basic.
+    headers : sequence of (name, value)
+        Sent with every request.
+    """
+
+    def __init__(
+        self, url: str, *, auth: tuple[str, str] | None = None, headers: tuple[tuple[str, str], ...] = ()
+    ) -> None:
+        self.url = url.rstrip("/")
+        self.auth = auth
+        self.headers = headers
+        self._client = httpx.AsyncClient(
+            base_url=self.url, auth=auth, headers=list(headers), timeout=None, trust_env=False
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+
+    async def call(
+        self, method: str, route: str, body: dict[str, Any] | None = None, *, timeout_s: float | None = 10.0
+    ) -> tuple[Any, int]:
+        """Make one call.
+
+        Parameters
+        ----------
+        method, route : str
+            E.g. ``"GET"``, ``"/session"``.
+        body : dict, optional
+            JSON body.
+        timeout_s : float or None
+            For the whole call, seconds.
+
+        Returns
+        -------
+        tuple
+            Decoded JSON, and the stamp (CLOCK_MONOTONIC ns) at which the body was complete.
+
+        Raises
+        ------
+        DriverTimeout
+            No answer in time.
+        AgentExited
+            The connection broke.
+        DriverError
+            An HTTP error (code ``http_error``); its text never crosses, it may hold model output.
+        ProtocolError
+            Not JSON.
+        """
+        try:
+            reply = await self._client.request(method, route, json=body, timeout=timeout_s)
+        except httpx.TimeoutException as error:
+            raise DriverTimeout(
+                f"{method} {route}: no answer within {timeout_s} s", driver="opencode"
+            ) from error
+        except httpx.TransportError as error:
+            raise AgentExited(
+                f"{method} {route}: the connection to the server broke ({type(error).__name__})",
+                driver="opencode",
+                code="agent_exited",
+            ) from error
+        stamp = time.monotonic_ns()
+        if reply.status_code >= 400:
+            raise DriverError(
+                f"{method} {route} returned HTTP {reply.status_code}{_error_name(reply)}",
+                driver="opencode",
+                code="http_error",
+            )
+        if "json" not in reply.headers.get("content-type", ""):
+            raise ProtocolError(f"{method} {route}: the reply is not JSON", driver="opencode")
+        try:
+            return reply.json(), stamp
+        except ValueError as error:
+            raise ProtocolError(
+                f"{method} {route}: the reply is not valid JSON", driver="opencode"
+            ) from error
+
+
+def _error_name(reply: httpx.Response) -> str:
+    try:
+        name = reply.json()["name"]
+    except (ValueError, KeyError, TypeError):
+        return ""
+    return f" ({name})" if isinstance(name, str) and name.isidentifier() else ""

@@ -1,0 +1,336 @@
+"""One OpenCode session: created, prompted, read back, aborted if busy, deleted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from ...agents.opencode import split_model
+from ...errors import AgentExited, AgentlabError, DriverError, DriverTimeout
+from ..base import Arm, Run
+from . import normalise
+from .api import Api, message_id
+from .stream import Stream
+
+if TYPE_CHECKING:
+    from . import OpenCode
+
+#: After the reply: how long the session's own idle event may take, and how long late events are collected.
+_IDLE_S = 5.0
+_DRAIN_S = 0.3
+#: When everything is to end at once.
+_HURRY_S = 0.8
+_FINISHED = ("stop", "length")
+
+
+class OpenCodeSession:
+    """Prompt one session; made by :func:`open_session`."""
+
+    def __init__(self, driver: OpenCode, api: Api, run: Run, stream: Stream, session: str) -> None:
+        self.id = session
+        self._driver = driver
+        self._api = api
+        self._run = run
+        self._stream = stream
+        self._turn = 0
+        self._route = f"/session/{quote(session, safe='')}"
+
+    async def prompt(self, text: str) -> None:
+        """Submit one prompt; the turn ends at the reply, the session's own idle event and a drain.
+
+        Parameters
+        ----------
+        text : str
+            The prompt.
+
+        Raises
+        ------
+        DriverTimeout
+            Not complete in time, or nothing happened for too long.
+        AgentExited, DriverError
+            The server, its stream or the call failed.
+        """
+        self._turn += 1
+        message = message_id(time.time_ns() // 1_000_000)
+        body = self._body(text, message)
+        self._stream.begin_turn(message)
+        stamp = time.monotonic_ns()
+        call = asyncio.create_task(self._api.call("POST", f"{self._route}/message", body, timeout_s=None))
+        self._run.emit(
+            "turn.send",
+            t=stamp,
+            content={"text": text},
+            session=self.id,
+            turn=self._turn,
+            message=message,
+            n_chars=len(text),
+            n_bytes=len(text.encode()),
+        )
+        reason = "cancelled"
+        try:
+            reply, arrived = await self._reply(call)
+            self._emit_reply(reply, arrived)
+            await self._until_idle()
+            reason = self._judge(reply["info"], message)
+        except DriverTimeout as error:
+            reason = "stall" if error.code == "turn_stalled" else "timeout"
+            raise
+        except DriverError as error:
+            reason = "stream" if (error.code or "").startswith("stream") else "error"
+            raise
+        finally:
+            call.cancel()
+            self._run.emit("turn.end", session=self.id, turn=self._turn, reason=reason)
+
+    def _body(self, text: str, message: str) -> dict[str, Any]:
+        system = self._driver.system
+        return prompt_body(self._driver, text) | normalise.known(
+            {"messageID": message, "system": system and system.replace("{turn}", str(self._turn))}
+        )
+
+    async def _reply(self, call: asyncio.Task[tuple[Any, int]]) -> tuple[dict[str, Any], int]:
+        timeouts = self._run.scenario.timeouts
+        started = time.monotonic()
+        while not call.done():
+            await asyncio.wait([call], timeout=0.1)
+            if call.done():
+                break
+            now = time.monotonic()
+            if self._stream.lost is not None:
+                await asyncio.wait([call], timeout=0.5)  # a server that died breaks both; say which
+                if call.done() and isinstance(call.exception(), AgentExited):
+                    break
+                raise self._error("the event stream ended during the turn", self._stream.lost)
+            if now - started > timeouts.prompt:
+                text = f"turn {self._turn} was not complete within {timeouts.prompt:g} s"
+                raise DriverTimeout(text, driver="opencode", phase="turn", code="turn_timeout")
+            if now - self._stream.last_activity > timeouts.stall:
+                text = f"nothing happened in turn {self._turn} for {timeouts.stall:g} s"
+                raise DriverTimeout(text, driver="opencode", phase="turn", code="turn_stalled")
+        reply, arrived = call.result()
+        if not isinstance(reply, dict) or not isinstance(reply.get("info"), dict):
+            raise self._error("POST message returned no message", "turn_unproven")
+        return reply, arrived
+
+    def _error(self, text: str, code: str) -> DriverError:
+        return DriverError(text, driver="opencode", run_id=self._run.run_id, phase="turn", code=code)
+
+    def _emit_reply(self, reply: dict[str, Any], arrived: int) -> None:
+        info = reply["info"]
+        texts = [str(p.get("text", "")) for p in reply.get("parts", ()) if p.get("type") == "text"]
+        fields = {
+            "message": info.get("id"),
+            "parent": info.get("parentID"),
+            "finish": info.get("finish"),
+            "completed_unix_ms": (info.get("time") or {}).get("completed"),
+            "error": normalise.error_fields(info.get("error")).get("name"),
+        }
+        self._run.emit(
+            "turn.reply",
+            t=arrived,
+            content={"text": "".join(texts)},
+            session=self.id,
+            turn=self._turn,
+            http_status=200,
+            text_chars=sum(len("".join(text.split())) for text in texts),
+            **normalise.known(fields),
+        )
+
+    async def _until_idle(self) -> None:
+        idle = asyncio.create_task(self._stream.idle.wait())
+        end = time.monotonic() + _IDLE_S
+        try:
+            while not idle.done() and self._stream.lost is None and time.monotonic() < end:
+                await asyncio.wait([idle], timeout=0.1)
+        finally:
+            idle.cancel()
+        if not self._stream.idle.is_set():
+            if self._stream.lost is not None:
+                raise self._error("the event stream ended before the session was idle", self._stream.lost)
+            self._run.issue("idle_missing", discard=True)
+        await asyncio.sleep(_DRAIN_S)
+
+    def _judge(self, info: dict[str, Any], message: str) -> str:
+        """Judge a turn by error, finish, completion and parent; the HTTP status says nothing."""
+        error = normalise.error_fields(info.get("error"))
+        if error:
+            code = "turn_aborted" if error.get("name") == "MessageAbortedError" else "turn_error"
+            detail = " ".join(str(error[key]) for key in ("name", "status_code") if key in error)
+            self._run.issue(code, detail, discard=True)
+            return "error"
+        if info.get("finish") not in _FINISHED or not (info.get("time") or {}).get("completed"):
+            self._run.issue("turn_unproven", f"finish {info.get('finish')!r}", discard=True)
+            return "error"
+        if info.get("parentID") != message:
+            self._run.issue("turn_unproven", "the reply belongs to another prompt", discard=True)
+        if info["finish"] == "length":
+            self._run.issue("turn_length")
+        return "complete"
+
+    async def collect(self) -> None:
+        """Read history and state of the session and its children: proof that outlasts the stream."""
+        for session in (self.id, *self._stream.children):
+            route = f"/session/{quote(session, safe='')}"
+            entries, _ = await self._api.call("GET", f"{route}/message")
+            for kind, fields, content in normalise.history(entries):
+                self._run.emit(kind, content=content, **fields)
+            info, _ = await self._api.call("GET", route)
+            model = info.get("model") or {}
+            about = {
+                "agent": info.get("agent"),
+                "provider": model.get("providerID"),
+                "model": model.get("id"),
+                "version": info.get("version"),
+                "n_children": len(self._stream.children) if session == self.id else None,
+                **normalise.tokens(info.get("tokens")),
+            }
+            self._run.emit("session.info", session=session, **normalise.known(about))
+            if session == self.id:
+                self._check_routing(entries, about)
+
+    def _check_routing(self, entries: list[dict[str, Any]], about: dict[str, Any]) -> None:
+        provider, model = split_model(self._driver.model)
+        wanted = (self._driver.agent, provider, model)
+        seen = {(about["agent"], about["provider"], about["model"])}
+        for entry in entries:
+            info = entry["info"]
+            if info.get("role") == "assistant" and not info.get("summary"):
+                seen.add((info.get("agent") or info.get("mode"), info.get("providerID"), info.get("modelID")))
+        wrong = sorted("/".join(map(str, route)) for route in seen - {wanted})
+        if wrong:
+            self._run.issue(
+                "routing_mismatch", f"{', '.join(wrong)} in place of {'/'.join(wanted)}", discard=True
+            )
+
+    async def end(self, budget_s: float) -> None:
+        """Abort if busy, wait for idle, delete: a session deleted while busy goes on running.
+
+        Parameters
+        ----------
+        budget_s : float
+            Seconds for all of it.
+        """
+        deleted = False
+        try:
+            async with asyncio.timeout(budget_s):
+                if await self._busy():
+                    await self._api.call("POST", f"{self._route}/abort")
+                    while await self._busy():  # noqa: ASYNC110 (asks the server, there is no event)
+                        await asyncio.sleep(0.05)
+                await self._api.call("DELETE", self._route)
+                deleted = True
+        except TimeoutError:
+            self._run.issue("session_not_deleted", f"not done within {budget_s:g} s")
+        except AgentlabError as error:
+            self._run.issue("session_not_deleted", str(error))
+        self._run.emit("session.close", session=self.id, deleted=deleted)
+
+    async def _busy(self) -> bool:
+        status, _ = await self._api.call("GET", "/session/status")
+        return self.id in status
+
+
+def prompt_body(driver: OpenCode, text: str) -> dict[str, Any]:
+    """Return the body of a prompt that names agent and model, so that no default can stand in."""
+    provider, model = split_model(driver.model)
+    return {
+        "parts": [{"type": "text", "text": text}],
+        "agent": driver.agent,
+        "model": {"providerID": provider, "modelID": model},
+    }
+
+
+async def create_session(driver: OpenCode, api: Api, timeout_s: float) -> str:
+    """Create a session; when no answer comes, find and delete the one that may have been made.
+
+    Parameters
+    ----------
+    driver : OpenCode
+        Settings.
+    api : Api
+        The server.
+    timeout_s : float
+        For the call, seconds.
+
+    Returns
+    -------
+    str
+        Session id.
+
+    Raises
+    ------
+    DriverTimeout
+        No answer (code ``orphan_session`` when one was found and deleted).
+    DriverError
+        Refused.
+    """
+    known = {session["id"] for session in (await api.call("GET", "/session"))[0]}
+    body = {} if driver.title is None else {"title": driver.title}
+    try:
+        session, _ = await api.call("POST", "/session", body, timeout_s=timeout_s)
+    except DriverTimeout as error:
+        made = [s["id"] for s in (await api.call("GET", "/session"))[0] if s["id"] not in known]
+        for orphan in made:
+            route = f"/session/{quote(orphan, safe='')}"
+            await api.call("POST", f"{route}/abort")
+            await api.call("DELETE", route)
+        if made:
+            error.code = "orphan_session"
+        raise
+    if not isinstance(session, dict) or not isinstance(session.get("id"), str):
+        raise DriverError("POST /session returned no session id", driver="opencode", code="http_error")
+    return session["id"]
+
+
+@contextlib.asynccontextmanager
+async def open_session(driver: OpenCode, api: Api, arm: Arm, run: Run) -> AsyncGenerator[OpenCodeSession]:
+    """Open a run's session: stream first, then the session; both are gone afterwards.
+
+    Parameters
+    ----------
+    driver : OpenCode
+        Settings.
+    api : Api
+        A ready server.
+    arm : Arm
+        Says whether to hurry.
+    run : Run
+        Where everything observed goes.
+
+    Yields
+    ------
+    OpenCodeSession
+    """
+    timeouts = run.scenario.timeouts
+    answers: set[asyncio.Task[None]] = set()
+
+    def answer(what: str, number: str) -> None:
+        task = asyncio.create_task(_reject(api, run, what, number))
+        answers.add(task)
+        task.add_done_callback(answers.discard)
+
+    async with Stream(api, run, answer) as stream:
+        session = OpenCodeSession(driver, api, run, stream, await create_session(driver, api, timeouts.start))
+        stream.follow(session.id)
+        run.emit("session.open", session=session.id, role="main")
+        try:
+            yield session
+            await session.collect()
+        finally:
+            await session.end(_HURRY_S if arm.hurry else timeouts.cleanup)
+
+
+async def _reject(api: Api, run: Run, what: str, number: str) -> None:
+    """Reject a request that would block the session for ever."""
+    route = f"/{what}/{quote(number, safe='')}/" + ("reply" if what == "permission" else "reject")
+    body = {"reply": "reject"} if what == "permission" else {}
+    try:
+        await api.call("POST", route, body)
+        run.emit(what, id=number, answer="reject")
+        run.issue(f"{what}_rejected")
+    except AgentlabError as error:
+        run.issue("http_error", str(error), discard=True)
