@@ -96,7 +96,12 @@ class Run(Protocol):
         ...
 
     def emit(
-        self, kind: str, *, t: int | None = None, content: Mapping[str, Any] | None = None, **fields: Any
+        self,
+        kind: str,
+        *,
+        t: int | None = None,
+        content: Mapping[str, Any] | None = None,
+        **fields: Any,  # noqa: ANN401
     ) -> None:
         """Append one event.
 

@@ -113,7 +113,8 @@ async def conduct(study: Study, stop: Stop) -> None:
         gateways = await _start_gateways(study, stack, children)
         arms: dict[str, _Arm] = {}
         for number, (name, driver) in enumerate(study.drivers().items()):
-            folder = scratch / f"{number}-{slug(name)}"
+            # Its path stands in the agent's prompt: equally long for every arm, or the arms' tokens differ.
+            folder = scratch / f"arm-{number:02d}"
             folder.mkdir(mode=0o700)
             arms[name] = _Arm(name, study.scenario, driver, driver.identify(), folder, gateways[name], stop)
             stack.push_async_callback(arms[name].close)
@@ -121,40 +122,35 @@ async def conduct(study: Study, stop: Stop) -> None:
 
 
 async def _record_runs(study: Study, arms: dict[str, _Arm], observer: Observer) -> None:
-    """Open all arms before the first run, so that one that cannot start ends the study before it costs anything."""
+    """Open all arms before the first run: one that cannot start ends the study before it costs anything."""
     slots = missing(study)
-    for number, slot in enumerate(slots):
+    for arm in arms.values():
+        if any(slot.arm == arm.name for slot in slots):
+            await arm.open()
+    for slot in slots:
         arm = arms[slot.arm]
         quiet = None if study.quiet is None else await wait_quiet(study.quiet)
         log = _new_log(study, slot, arm)
         if quiet is not None and quiet["quiet"] is not True:
             log.issue("pressure_unknown" if quiet["quiet"] is None else "not_quiet")
         observer.begin(log)
-        status = "aborted"
+        status = "failed"
         try:
-            if number == 0:
-                for each in arms.values():
-                    if any(s.arm == each.name for s in slots):
-                        await each.open()
-            status = await _make_run(study, arm, log, startup_is_fatal=number == 0)
+            status = await _make_run(study, arm, log)
         except asyncio.CancelledError:
             status = "cancelled"
             log.issue(arm.stop.reason or "cancelled", discard=True)
-            raise
-        except StartupError as error:
-            log.issue("startup_failed", str(error), discard=True)
             raise
         finally:
             with contextlib.suppress(RecordingError):
                 log.finish(status, observer=observer.end(), quiet=quiet)
 
 
-async def _make_run(study: Study, arm: _Arm, log: RunLog, *, startup_is_fatal: bool) -> str:
+async def _make_run(study: Study, arm: _Arm, log: RunLog) -> str:
     """Make one run; its failure becomes an issue and the study goes on."""
-    await _point_gateway(arm, log)
     try:
         opened = await arm.open()
-        log.phase = "session"
+        await _point_gateway(arm, log)
         async with opened.session(log) as session:
             await asyncio.sleep(study.scenario.settle_s)
             log.phase = "turn"
@@ -166,16 +162,11 @@ async def _make_run(study: Study, arm: _Arm, log: RunLog, *, startup_is_fatal: b
         _check_requirements(study.scenario, log)
     except (RecordingError, ConfigError):
         raise
-    except StartupError as error:
-        if startup_is_fatal:
-            raise
-        log.issue("startup_failed", str(error), discard=True)
-        await _reopen_later(arm, log)
-        return "failed"
     except Exception as error:
         text = str(error) if isinstance(error, AgentlabError) else f"{type(error).__name__}: {error}"
-        log.issue(getattr(error, "code", None) or "driver_error", text, discard=True)
-        if isinstance(error, AgentExited):
+        fallback = "startup_failed" if isinstance(error, StartupError) else "driver_error"
+        log.issue(getattr(error, "code", None) or fallback, text, discard=True)
+        if isinstance(error, (AgentExited, StartupError)):
             await _reopen_later(arm, log)
         return "failed"
     finally:

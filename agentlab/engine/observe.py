@@ -53,8 +53,8 @@ class Observer:
         Returns
         -------
         dict
-            Lag of the capture loop in ms (median, 99th percentile, maximum of a 20 ms timer's lateness; absent
-            when there was no sample) and CPU seconds of this process.
+            Lag of the capture loop in ms (median, 99th percentile, maximum of a 20 ms timer's lateness;
+            absent when there was no sample) and CPU seconds of this process.
         """
         run, self.run = self.run, None
         late = sorted(self._late_ms)

@@ -55,7 +55,7 @@ class RunLog:
         self.folder = folder
         self.run_id = folder.name
         self.scenario = scenario
-        self.phase = "startup"
+        self.phase = "session"
         self.tools_completed: set[str] = set()
         self.final_text_chars = 0
         self._keep_content = keep == "content"
@@ -89,7 +89,12 @@ class RunLog:
         self.emit("run.begin")
 
     def emit(
-        self, kind: str, *, t: int | None = None, content: Mapping[str, Any] | None = None, **fields: Any
+        self,
+        kind: str,
+        *,
+        t: int | None = None,
+        content: Mapping[str, Any] | None = None,
+        **fields: Any,  # noqa: ANN401
     ) -> None:
         """Append one event; see :class:`agentlab.drivers.base.Run`."""
         record: dict[str, Any] = {"t": time.monotonic_ns() if t is None else t, "kind": kind, **fields}
@@ -113,12 +118,12 @@ class RunLog:
         self.state["issues"].append(issue)
         self._save()
 
-    def finish(self, status: str, **about: Any) -> None:
+    def finish(self, status: str, **about: Any) -> None:  # noqa: ANN401
         """Close the recording.
 
         Parameters
         ----------
-        status : {"complete", "failed", "cancelled", "aborted"}
+        status : {"complete", "failed", "cancelled"}
             How it ended.
         **about
             Further keys of ``run.json``.

@@ -24,7 +24,7 @@ FORMAT = 1
 Order = Literal["interleaved", "sequential"]
 Keep = Literal["numbers", "content"]
 Exists = Literal["resume", "refuse", "replace"]
-#: A run with one of these is never repeated; others (cancelled, aborted, unfinished) are done again.
+#: A run with one of these is never repeated; others (cancelled, unfinished) are done again.
 FINISHED = ("complete", "failed")
 
 
@@ -115,7 +115,7 @@ class Study:
         return made
 
     def slots(self) -> Iterator[Slot]:
-        """Yield all runs in the order of execution; the same seed gives the same order, also when extended."""
+        """Yield all runs in order of execution; the same seed gives the same order, also when extended."""
         names = list(self.arms)
         if self.order == "sequential":
             yield from (Slot(name, index, None) for name in names for index in range(self.runs))
