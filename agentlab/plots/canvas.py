@@ -149,7 +149,7 @@ def wrap(sentences: list[str], width: float) -> str:
     -------
     str
     """
-    chars = max(24, int(width * 72 / (_CAPTION_SIZE * 0.545)))
+    chars = max(24, int(width * 72 / (_CAPTION_SIZE * 0.56)))
     return "\n".join("\n".join(textwrap.wrap(s, chars)) for s in sentences)
 
 

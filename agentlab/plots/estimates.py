@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..errors import ConfigError
-from . import words
 from .canvas import caption, caption_height, estimates_origin, new_figure, remember
+from .captions import estimates_caption
 from .intervals import Slot, draw_panel
 from .rows import Row, read_rows
 from .style import ArmStyle, arm_styles, style
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["level", "difference", "ratio"]
 
-_WIDTH = 7.4
-_ROW = 0.42
+_WIDTHS = {1: 5.6, 2: 7.4, 3: 10.4}
 _PANEL = 0.78
 
 
@@ -121,26 +119,32 @@ def _draw(
     styles: dict[str, ArmStyle],
     ax: Axes | None,
 ) -> Axes:
-    notes = _caption(rows)
+    notes = estimates_caption(rows)
     if not panels:
         return _empty(ax, kinds)
     slots = {panel: _slots(rows, *panel) for panel in panels}
-    if ax is not None:
-        axes = [ax]
-    else:
-        metrics, columns = len({m for m, _ in panels}), len({k for _, k in panels})
-        heights = [
-            max(len(slots[p]) for p in panels[i : i + columns]) for i in range(0, len(panels), columns)
-        ]
-        height = sum(heights) * _ROW + metrics * _PANEL + caption_height(notes, _WIDTH)
-        figure = new_figure(_WIDTH if columns > 1 else 5.6, max(1.8, height))
-        grid = figure.add_gridspec(metrics, columns, height_ratios=heights)
-        axes = [figure.add_subplot(grid[i // columns, i % columns]) for i in range(len(panels))]
-    for i, panel in enumerate(panels):
-        beside = i > 0 and panels[i - 1][0] == panel[0]
-        draw_panel(axes[i], slots[panel], kind=panel[1], metric=panel[0], styles=styles, beside=beside)
+    axes = [ax] if ax is not None else _axes(panels, slots, notes)
+    for i, (metric, kind) in enumerate(panels):
+        beside = i > 0 and panels[i - 1][0] == metric
+        draw_panel(axes[i], slots[metric, kind], kind=kind, metric=metric, styles=styles, beside=beside)
     caption(axes[0], notes, own=ax is None)
     return axes[0]
+
+
+def _axes(
+    panels: list[tuple[str, str]], slots: dict[tuple[str, str], list[Slot]], notes: list[str]
+) -> list[Axes]:
+    """Make a figure as high as its text needs: a row of panels per metric, a column per kind."""
+    columns = len({kind for _, kind in panels})
+    width = _WIDTHS[columns]
+    heights = [
+        max(len(slots[p]) * max(slot.height for slot in slots[p]) for p in panels[i : i + columns])
+        for i in range(0, len(panels), columns)
+    ]
+    height = sum(heights) + len(heights) * _PANEL + caption_height(notes, width)
+    figure = new_figure(width, height)
+    grid = figure.add_gridspec(len(heights), columns, height_ratios=heights)
+    return [figure.add_subplot(grid[i // columns, i % columns]) for i in range(len(panels))]
 
 
 def _slots(rows: list[Row], metric: str, kind: str) -> list[Slot]:
@@ -167,47 +171,3 @@ def _empty(ax: Axes | None, kinds: tuple[str, ...]) -> Axes:
         ha="center", va="center", transform=target.transAxes, color="#404040",
     )  # fmt: skip
     return target
-
-
-def _caption(rows: list[Row]) -> list[str]:
-    notes: list[str] = []
-    level = sorted({row.level for row in rows if row.level is not None and row.has_interval})
-    if level:
-        percent = " and ".join(f"{100 * value:g} %" for value in level)
-        notes.append(f"Bars: {percent} intervals over runs ({_methods(rows)}). Hollow: no interval.")
-    elif rows:
-        notes.append("Hollow: no interval, for the reason beside it.")
-    sentence = _totals(rows)
-    if sentence:
-        notes.append(sentence)
-    flags = words.explain(rows)
-    if flags:
-        notes.append("Flags: " + "; ".join(flags) + ".")
-    reasons = [f"{row.metric}, {row.arm}: {row.reason}" for row in rows if row.reason and row.status != "ok"]
-    notes.extend(textwrap.shorten(reason, 220, placeholder=" …") for reason in dict.fromkeys(reasons))
-    return notes
-
-
-def _methods(rows: list[Row]) -> str:
-    by_metric: dict[str, list[str]] = {}
-    for row in rows:
-        if row.interval and row.has_interval:
-            found = by_metric.setdefault(row.metric, [])
-            name = row.interval.replace("_", " ")
-            if name not in found:
-                found.append(name)
-    if len({tuple(names) for names in by_metric.values()}) == 1:
-        return ", ".join(next(iter(by_metric.values())))
-    return "; ".join(f"{metric}: {', '.join(names)}" for metric, names in by_metric.items()) or "not named"
-
-
-def _totals(rows: list[Row]) -> str:
-    """Sum up runs by arm; where metrics disagree, the range."""
-    parts: list[str] = []
-    for arm in dict.fromkeys(row.arm for row in rows if row.kind == "level"):
-        own = [row for row in rows if row.arm == arm and row.kind == "level"]
-        used = sorted({row.n_runs for row in own if row.n_runs is not None})
-        discarded = max((row.n_discarded or 0 for row in own), default=0)
-        runs = f"{used[0]}" if len(used) == 1 else f"{used[0]} to {used[-1]}" if used else "unknown"
-        parts.append(f"{arm} {runs}" + (f" ({discarded} discarded)" if discarded else ""))
-    return f"Runs used: {', '.join(parts)}." if parts else ""

@@ -8,6 +8,7 @@ import hashlib
 import html
 import io
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ConfigError, ImportFormatError, RecordingError
 from .canvas import origin_of, root_figure
 from .provenance import decode, encode, metadata
+from .style import style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +106,7 @@ def save(ax: Axes | Figure, stem: str | os.PathLike[str], *, data: pd.DataFrame 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     saved = save(plot_estimates(estimates), f"{folder}/cache", data=estimates)
     ...     [path.name for path in saved], figure_info(saved.pdf)["metrics"]
-    (['cache.pdf', 'cache.svg', 'cache.png', 'cache.csv', 'cache.parquet'], ['ttft'])
+    (['cache.pdf', 'cache.svg', 'cache.png', 'cache.csv', 'cache.parquet'], ['TTFT'])
     """
     figure = root_figure(ax)
     if figure is None:
@@ -114,6 +116,8 @@ def save(ax: Axes | Figure, stem: str | os.PathLike[str], *, data: pd.DataFrame 
     provenance = _provenance(figure, data, tables)
     if "parquet" in tables:
         tables["parquet"] = _parquet(data, provenance)
+    with style():
+        figure.draw_without_rendering()  # so that it makes no difference whether a notebook has shown it
     contents = {**{fmt: _render(figure, fmt, provenance, base.name) for fmt in _FORMATS}, **tables}
     return Saved(**_write(base, contents))
 
@@ -233,15 +237,27 @@ def _parquet(data: Any, provenance: dict[str, Any]) -> bytes:  # noqa: ANN401
 
 
 def _render(figure: Figure, fmt: str, provenance: dict[str, Any], title: str) -> bytes:
-    from .style import style
-
     sink = io.BytesIO()
     with style():
         figure.savefig(
             sink, format=fmt, metadata=metadata(fmt, provenance, title), facecolor="white", edgecolor="white",
             bbox_inches="tight", pad_inches=0.05,
         )  # fmt: skip
-    return sink.getvalue()
+    return _number_ids(sink.getvalue()) if fmt == "svg" else sink.getvalue()
+
+
+def _number_ids(svg: bytes) -> bytes:
+    """Number the ids of an SVG.
+
+    Matplotlib makes them from positions, whose last bit may differ when a figure is laid out a second time.
+    """
+    ids = dict.fromkeys(re.findall(rb'\bid="([a-z][0-9a-f]{10})"', svg))
+    names = {name: b"%s%d" % (name[:1], i) for i, name in enumerate(ids)}
+    return re.sub(
+        rb'(\bid="|"#|\(#)([a-z][0-9a-f]{10})(?=[")])',
+        lambda match: match[1] + names.get(match[2], match[2]),
+        svg,
+    )
 
 
 def _write(base: Path, contents: dict[str, bytes]) -> dict[str, Path]:

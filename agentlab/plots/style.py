@@ -7,7 +7,8 @@ Decisions, with their reasons:
 - Colours are Okabe and Ito's (safe for colour-blind readers), ordered so that neighbours differ in luminance.
   Each arm also has its own marker and line style, so that a greyscale print tells arms apart.
 - PDF embeds TrueType (type 42): publishers refuse Type 3. SVG draws letters as paths, because text in an SVG
-  is set again by each viewer with the fonts it has, and labels would move. A fixed salt makes the ids in an SVG, and so its bytes, the same at every run.
+  is set again by each viewer with the fonts it has, and labels would move. A fixed salt makes the ids in an
+  SVG, and so its bytes, the same at every run.
 - Names of arms are text, never mathematics: ``$`` stays ``$``.
 """
 
@@ -42,7 +43,6 @@ _RC: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.facecolor": "white",
-    "axes.axisbelow": True,
     "axes.unicode_minus": True,
     "figure.facecolor": "white",
     "figure.edgecolor": "white",
@@ -144,6 +144,9 @@ def dress(ax: Axes) -> None:
         The Axes; changed in place.
     """
     ax.tick_params(labelsize=8, labelcolor=INK, color=MUTED, width=0.7, length=3)
+    ax.set_axisbelow(True)
     ax.grid(visible=True, axis="x", color="#e4e4e4", linewidth=0.6)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
+    for side in ("bottom", "left"):
+        ax.spines[side].set(color=MUTED, linewidth=0.7)

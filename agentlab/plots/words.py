@@ -11,10 +11,13 @@ from .rows import Row
 STATUSES: dict[str, str] = {
     "no_data": "no data",
     "degenerate": "all runs equal: no interval",
-    "too_few_runs": "too few runs: no interval",
+    "too_few_runs": "too few for an interval",
     "unsupported": "interval not supported",
     "mixed_setup": "set-ups differ",
 }
+
+#: status -> flags that say the same
+_SAID = {"degenerate": ("constant",), "too_few_runs": ("one run", "two runs", "few runs")}
 
 #: flag -> (beside a number, in the caption)
 FLAGS: dict[str, tuple[str, str]] = {
@@ -33,29 +36,61 @@ FLAGS: dict[str, tuple[str, str]] = {
     "mixed_setup": ("set-ups differ", "the runs were not recorded under one set-up"),
 }
 
-_UNITS = {"usd": "USD", "pct": "%", "1": "share, 0 to 1", "share": "share, 0 to 1", "": ""}
-_UNITLESS = ("", "1", "share", "ratio")
+_UNITS = {"usd": "USD", "pct": "%"}
 
 
-def unit_label(unit: str, kind: str = "level") -> str:
-    """Say a unit on an axis.
+def metric_label(name: str) -> str:
+    """Say what a metric is.
 
     Parameters
     ----------
-    unit : str
-        As in ESTIMATES, e.g. ``"ms"``; ``"1"`` or ``"share"`` for 0..1.
+    name : str
+        As in ESTIMATES.
+
+    Returns
+    -------
+    str
+        The label of a named metric; of any other its name in words.
+
+    Examples
+    --------
+    >>> metric_label("TTFT"), metric_label("my_metric")
+    ('time to first token, median', 'my metric')
+    """
+    from ..errors import ConfigError
+    from ..stats.metrics import named
+
+    try:
+        return named(name).label or name
+    except ConfigError:
+        return name.replace("_", " ")
+
+
+def unit_of(rows: Iterable[Row], kind: str) -> str:
+    """Say the unit of an axis on which some estimates stand.
+
+    Parameters
+    ----------
+    rows : iterable of Row
+        Estimates of one metric and kind.
     kind : {"level", "difference", "ratio"}
         A ratio of two arms has no unit.
 
     Returns
     -------
     str
+        e.g. ``"ms"``; ``"share (0 to 1)"`` for a number without unit between 0 and 1.
     """
+    rows = list(rows)
     if kind == "ratio":
-        return "ratio"
-    if kind == "difference" and unit in _UNITLESS:
-        return "share" if unit in ("1", "share") else unit
-    return _UNITS.get(unit.lower(), unit)
+        return "times"
+    unit = next((row.unit for row in rows if row.unit), "")
+    if unit:
+        return _UNITS.get(unit.lower(), unit)
+    ends = [abs(e) for row in rows for e in (row.estimate, row.lower, row.upper) if e is not None]
+    if ends and max(ends) <= 1:
+        return "share (0 to 1)" if kind == "level" else "difference of shares"
+    return "no unit"
 
 
 def value(number: float | None, *, like: float | None = None, sign: bool = False) -> str:
@@ -131,8 +166,7 @@ def estimate(row: Row) -> str:
     text = value(row.estimate, like=_width(row), sign=row.kind == "difference")
     if row.kind == "ratio":
         return f"{text} x"
-    unit = "" if row.unit in _UNITLESS else _UNITS.get(row.unit.lower(), row.unit)
-    return f"{text} {unit}".rstrip()
+    return f"{text} {_UNITS.get(row.unit.lower(), row.unit)}".rstrip()
 
 
 def _width(row: Row) -> float | None:
@@ -178,15 +212,17 @@ def coverage(row: Row) -> str:
     """
     parts: list[str] = []
     if row.paired and row.n_blocks is not None:
-        parts.append(count(row.n_blocks, "block"))
+        parts.append(f"{count(row.n_blocks, 'block')}, paired")
         if row.n_blocks_dropped:
             parts.append(f"{row.n_blocks_dropped:,} dropped")
     elif row.n_runs is not None:
-        parts.append(count(row.n_runs, "run"))
+        parts.append(
+            count(row.n_runs, "run") + (", unpaired" if row.kind != "level" and row.paired is False else "")
+        )
     if row.n_discarded and row.kind == "level":
         parts.append(f"{row.n_discarded:,} discarded")
     if row.n_missing:
-        parts.append(f"{row.n_missing:,} missing")
+        parts.append(f"{count(row.n_missing, 'value')} missing".replace(" ", "\u00a0"))
     return ", ".join(parts)
 
 
@@ -204,15 +240,12 @@ def doubts(row: Row) -> list[str]:
         Empty for a number without doubt.
     """
     found = [FLAGS[flag][0] if flag in FLAGS else flag.replace("_", " ") for flag in row.flags]
-    if row.status != "ok":
-        found.insert(0, _status(row))
-    return list(dict.fromkeys(found))
-
-
-def _status(row: Row) -> str:
-    if row.status == "too_few_runs" and row.n_runs in (1, 2):
-        return f"{'one run' if row.n_runs == 1 else 'two runs'}: no interval"
-    return STATUSES.get(row.status, row.status.replace("_", " "))
+    if row.status == "ok":
+        return list(dict.fromkeys(found))
+    said = STATUSES.get(row.status, row.status.replace("_", " "))
+    return list(
+        dict.fromkeys([said, *(f for f in found if f not in said and f not in _SAID.get(row.status, ()))])
+    )
 
 
 def explain(rows: Iterable[Row]) -> list[str]:
@@ -227,5 +260,7 @@ def explain(rows: Iterable[Row]) -> list[str]:
     -------
     list of str
     """
-    flags = dict.fromkeys(flag for row in rows for flag in row.flags)
-    return [f"{FLAGS[f][0]} = {FLAGS[f][1]}" for f in flags if f in FLAGS]
+    flags = dict.fromkeys(
+        flag for row in rows for flag in row.flags if FLAGS.get(flag, ("",))[0] in doubts(row)
+    )
+    return [f"{FLAGS[f][0]} = {FLAGS[f][1]}" for f in flags]

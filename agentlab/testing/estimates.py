@@ -41,17 +41,17 @@ COLUMNS: dict[str, str] = {
 
 #: metric -> (unit, better, level of the first arm, growth per arm, half width)
 _METRICS: dict[str, tuple[str, str, float, float, float]] = {
-    "ttft": ("ms", "lower", 412.0, 38.0, 21.0),
-    "cache_hit_rate": ("1", "higher", 0.912, -0.17, 0.031),
-    "cost": ("usd", "lower", 0.0131, 0.0042, 0.0011),
-    "turn_latency": ("ms", "lower", 5230.0, 410.0, 260.0),
+    "TTFT": ("ms", "lower", 412.0, 38.0, 21.0),
+    "CACHE_HIT_RATE": ("", "higher", 0.912, -0.17, 0.031),
+    "COST": ("USD", "lower", 0.0131, 0.0042, 0.0011),
+    "TURN_LATENCY": ("ms", "lower", 5230.0, 410.0, 260.0),
 }
 
 
 def estimates_frame(
     *,
     arms: Sequence[str] = ("stable", "volatile"),
-    metrics: Sequence[str] = ("ttft",),
+    metrics: Sequence[str] = ("TTFT",),
     n_runs: int = 10,
     overrides: Iterable[tuple[dict[str, str], dict[str, Any]]] = (),
 ) -> pd.DataFrame:
@@ -62,7 +62,7 @@ def estimates_frame(
     arms : sequence of str
         Arms; the first is the reference.
     metrics : sequence of str
-        Of ``"ttft"`` (ms), ``"cache_hit_rate"`` (0..1), ``"cost"`` (USD), ``"turn_latency"`` (ms).
+        Of ``"TTFT"`` (ms), ``"CACHE_HIT_RATE"`` (0..1), ``"COST"`` (USD), ``"TURN_LATENCY"`` (ms).
     n_runs : int
         Runs per arm.
     overrides : iterable of (dict, dict)
