@@ -175,9 +175,6 @@ def _install(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    import functools
-    import operator
-
     from . import metrics
     from .recording import load
     from .stats.compare import compare
@@ -186,8 +183,7 @@ def _compare(options: argparse.Namespace) -> int:
     for name in options.metric or _METRICS:
         several = name.upper().replace("-", "_") == "CACHE_REPORT"
         chosen.extend(metrics.CACHE_REPORT if several else [_metric(name)])
-    # With `+` a study stays a study: pairing is only inside each.
-    recordings = functools.reduce(operator.add, map(load, options.studies))
+    recordings = load(options.studies)
     estimates = compare(recordings, *chosen, reference=options.reference, interval=options.interval)
     if options.csv:
         _write(options.csv, estimates.to_csv(index=False))

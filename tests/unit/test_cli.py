@@ -1,0 +1,234 @@
+"""The command line without agents: the study under `record` is a stand-in that shows what is passed on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import pytest
+
+import agentlab
+from agentlab import cli, cli_record
+from agentlab.errors import AgentlabError, ConfigError, InterruptedByUser, RecordingError, StartupError
+
+
+def _options(*arguments):
+    return cli._parser().parse_args(["record", "opencode", *arguments])
+
+
+class _Recordings(list):
+    def __repr__(self):
+        return f"card of {len(self)} runs"
+
+
+class _Run:
+    def __init__(self, eligible):
+        self.eligible = eligible
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    """Replace `record` by one that notes its arguments and gives one run."""
+    calls = []
+
+    def use(*, eligible=True, error=None):
+        class Running:
+            def result(self):
+                if error:
+                    raise error
+                return _Recordings([_Run(eligible)])
+
+        def record(scenario, arms, **options):
+            calls.append({"scenario": scenario, "arms": arms, **options})
+            return Running()
+
+        monkeypatch.setattr("agentlab.engine.record", record)
+        return calls
+
+    return use
+
+
+def test_record_passes_everything_on(recorded, capsys):
+    calls = recorded()
+    code = cli.main(
+        ["record", "opencode", "--gateway-script", "cache-probe", "--runs", "4", "--seed", "7", "--to", "x",
+         "--order", "sequential", "--host", "process", "--exists", "refuse", "--keep", "content",
+         "--progress", "none", "--agent", "plan", "--timeout", "90", "--stall", "9",
+         "--arm", "stable", "--arm", "volatile", "system=Turn {turn}, of the day.", "snapshot=true"]
+    )  # fmt: skip
+    assert code == 0
+    (call,) = calls
+    assert (call["runs"], call["seed"], str(call["to"])) == (4, 7, "x")
+    assert (call["order"], call["host"], call["exists"]) == ("sequential", "process", "refuse")
+    assert (call["keep"], call["progress"]) == ("content", "none")
+    assert call["gateway"].upstream.steps
+    assert call["scenario"].timeouts.prompt == 90
+    assert call["scenario"].timeouts.stall == 9
+    assert call["scenario"].timeouts.start == 30
+    stable, volatile = call["arms"]["stable"], call["arms"]["volatile"]
+    assert (stable.agent, stable.system, stable.snapshot) == ("plan", None, False)
+    assert (volatile.system, volatile.snapshot) == ("Turn {turn}, of the day.", True)
+    out, err = capsys.readouterr()
+    assert out == "card of 1 runs\n"
+    assert err == ""
+
+
+def test_nothing_eligible_is_3(recorded):
+    recorded(eligible=False)
+    assert cli.main(["record", "opencode", "--gateway-script", "cache-probe"]) == 3
+
+
+@pytest.mark.parametrize(
+    "error, code",
+    [
+        (ConfigError("bad setting"), 2),
+        (RecordingError("disk is full"), 2),
+        (StartupError("no start"), 1),
+        (AgentlabError("odd"), 1),
+        (InterruptedByUser("kept: agentlab.load('x')"), 130),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_error_is_one_line_without_traceback(recorded, capsys, error, code):
+    recorded(error=error)
+    assert cli.main(["record", "opencode", "--gateway-script", "cache-probe"]) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.startswith("agentlab: ")
+    assert (str(error) or "interrupted") in err
+
+
+def test_debug_shows_the_traceback(recorded, capsys):
+    recorded(error=ConfigError("bad\nsetting"))
+    assert cli.main(["record", "opencode", "--gateway-script", "cache-probe", "--debug"]) == 2
+    err = capsys.readouterr().err
+    assert "Traceback" in err
+    assert err.endswith("agentlab: bad setting\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_termination_cleans_up_like_an_interrupt(monkeypatch, number):
+    before = signal.getsignal(number)
+
+    def terminated(options):
+        os.kill(os.getpid(), number)
+        raise AssertionError("not interrupted")
+
+    monkeypatch.setattr(cli, "_doctor", terminated)
+    assert cli.main(["doctor"]) == 130
+    assert signal.getsignal(number) == before
+
+
+def test_model_that_nobody_answers(capsys):
+    assert cli.main(["record", "opencode"]) == 2
+    assert "--gateway-script cache-probe" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["--arm", "a", "--arm", "a"], "given twice"),
+        (["--arm", "system=x"], "name comes first"),
+        (["--arm", "a", "sytem=x"], "OpenCode knows model"),
+        (["--arm", "a", "just words"], "KEY=VALUE"),
+        (["--arm", "a", "config={broken"], "not JSON"),
+        (["--arm", "a", 'headers=[["Authorization", "secret"]]'], "OpenCode knows"),
+        (["--turn", "Hi.", "--scenario", "cache-probe"], "not both"),
+        (["--require", "text"], "--require goes with --turn"),
+        (["--scenario", "nope"], "there is cache-probe"),
+        (["--scenario", "gone.json"], "No such file"),
+        (["--runs", "0"], "runs=0"),
+        (["--timeout", "0"], "Timeouts(prompt=0.0)"),
+        (["--gateway-script", "nope"], "'cache-probe'"),
+    ],
+)
+def test_wrong_usage_is_2_and_touches_nothing(arguments, said, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = cli.main(["record", "opencode", "--gateway-script", "cache-probe", *arguments])
+    assert code == 2
+    assert said in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["nope"], ["record"], ["compare"], ["compare", "x", "--interval", "y"]]
+)
+def test_usage_of_argparse_is_2(arguments):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    assert caught.value.code == 2
+
+
+def test_own_prompts():
+    scenario = cli_record.scenario_of(_options("--turn", "One.", "--turn", "Two.", "--require", "tool:read"))
+    assert scenario.turns == ("One.", "Two.")
+    assert scenario.require == ("tool:read",)
+    assert cli_record.scenario_of(_options("--turn", "One.")).require == ("text",)
+
+
+def test_scenario_from_a_file(tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(cli_record.CACHE_PROBE.to_dict() | {"name": "mine"}))
+    assert cli_record.scenario_of(_options("--scenario", str(path))).name == "mine"
+    for broken in ("", "[]", '{"turns": 3}', '{"name": "x", "nope": 1}'):
+        path.write_text(broken)
+        with pytest.raises(ConfigError, match="--scenario"):
+            cli_record.scenario_of(_options("--scenario", str(path)))
+
+
+def test_probe_begins_with_a_fresh_marker():
+    # A nonce at the end would let one run's cache serve the next run's prompts.
+    assert all(turn.startswith("Session marker: {nonce}") for turn in cli_record.CACHE_PROBE.turns)
+
+
+def test_doctor_answers_by_exit_code(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("AGENTLAB_CACHE", str(tmp_path))
+    assert cli.main(["doctor"]) == 1
+    assert "agentlab install opencode" in capsys.readouterr().out
+
+
+def test_install_unknown(capsys):
+    assert cli.main(["install", "codex9"]) == 2
+    assert "known agents are opencode" in capsys.readouterr().err
+
+
+def test_compare_writes_results_to_stdout_and_csv(capsys, tmp_path):
+    csv = tmp_path / "out.csv"
+    study = str(agentlab.example("cache"))
+    code = cli.main(["compare", study, "--metric", "ttft", "--reference", "stable", "--csv", str(csv)])
+    assert code == 0
+    out, err = capsys.readouterr()
+    assert "TTFT" in out
+    assert err == ""
+    header, *rows = csv.read_text().splitlines()
+    assert header.startswith("metric,unit,better,kind,arm,reference,estimate,lower,upper")
+    assert {row.split(",")[3] for row in rows} >= {"level", "difference"}
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
+def test_compare_knows_the_original_four(capsys):
+    code = cli.main(["compare", str(agentlab.example("cache")), "--metric", "CACHE_REPORT"])
+    assert code == 0
+    assert "promptLoopTtftMsP50" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["gone"], "gone does not exist"),
+        (["EXAMPLE", "--metric", "SPEED"], "there is no metric"),
+        (["EXAMPLE", "--reference", "nobody"], "nobody"),
+        (["EXAMPLE", "--csv", "no/such/folder/x.csv"], "No such file"),
+    ],
+)
+def test_compare_says_what_is_wrong(arguments, said, capsys):
+    arguments = [str(agentlab.example("cache")) if a == "EXAMPLE" else a for a in arguments]
+    assert cli.main(["compare", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_demo_refuses_an_existing_folder(tmp_path, capsys):
+    assert cli.main(["demo", "--to", str(tmp_path)]) == 2
+    assert "exists" in capsys.readouterr().err
