@@ -1,1 +1,55 @@
-"""importers."""
+"""Foreign files as recordings: found by what they hold, not by their names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ImportFormatError, RecordingError
+
+if TYPE_CHECKING:
+    from .schema2 import CacheReport
+
+#: What :func:`read` knows, for messages.
+KNOWN = ("the original cache script's report (JSON with schemaVersion 2)",)
+
+
+def read(path: Path) -> CacheReport:
+    """Read a foreign file.
+
+    Parameters
+    ----------
+    path : Path
+        File.
+
+    Returns
+    -------
+    CacheReport
+        A source of runs and tables for :class:`agentlab.Recordings`.
+
+    Raises
+    ------
+    RecordingError
+        The file cannot be read.
+    ImportFormatError
+        No importer knows it, or it breaks its format; the message names the field.
+    """
+    from . import schema2
+
+    data = _json(path)
+    if isinstance(data, dict) and schema2.knows(data):
+        return schema2.CacheReport(path, data)
+    raise ImportFormatError(
+        f"{path}: unknown format. Known are study folders of agentlab and " + "; ".join(KNOWN)
+    )
+
+
+def _json(path: Path) -> Any:  # noqa: ANN401
+    import msgspec
+
+    try:
+        return msgspec.json.decode(path.read_bytes())
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be read: {error.strerror}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,81 @@
+"""From evidence to frames: one builder per table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ConfigError
+from .evidence import EVENTS, GATEWAY, Event, RunInfo, read_events
+from .issues import build_issues
+from .requests import build_requests
+from .runs import build_runs
+from .sessions import build_sessions
+from .tables import TABLES
+from .turns import build_turns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Builder = Callable[[RunInfo, Sequence[Event], Sequence[Event]], list[dict[str, Any]]]
+
+BUILDERS: dict[str, Builder] = {
+    "runs": build_runs,
+    "issues": build_issues,
+    "sessions": build_sessions,
+    "turns": build_turns,
+    "requests": build_requests,
+}
+
+#: Raised when a builder gives other values for the same evidence; cached tables carry it.
+VERSION = 1
+
+
+def build(name: str, runs: Iterable[RunInfo]) -> pd.DataFrame:
+    """Build one table from the files of its runs.
+
+    Parameters
+    ----------
+    name : str
+        A key of :data:`agentlab.frames.tables.TABLES`.
+    runs : iterable of RunInfo
+        Runs with a ``path``.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    ConfigError
+        There is no such table.
+    """
+    table, builder = known(name), BUILDERS[name]
+    rows: list[dict[str, Any]] = []
+    for run in runs:
+        files = (run.path / EVENTS, run.path / GATEWAY) if run.path else ()
+        events, gateway_events = (read_events(file) for file in files) if files else ([], [])
+        rows += builder(run, events, gateway_events)
+    return table.frame(rows)
+
+
+def known(name: str) -> Any:  # noqa: ANN401
+    """Return a table by its name.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    ConfigError
+        There is no such table.
+    """
+    if name not in TABLES:
+        raise ConfigError(f"there is no table {name!r}; there are {', '.join(TABLES)}")
+    return TABLES[name]

@@ -1,0 +1,357 @@
+"""The evidence of one run as plain data: what ``run.json``, ``events.jsonl`` and ``gateway.jsonl`` say."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ..errors import RecordingError
+from .values import as_float, as_int, as_text
+
+#: One line of ``events.jsonl`` or ``gateway.jsonl``: ``t`` (CLOCK_MONOTONIC ns), ``kind`` and the fields
+#: of ``docs/events.md``.
+Event: TypeAlias = dict[str, Any]
+
+EVENTS = "events.jsonl"
+GATEWAY = "gateway.jsonl"
+
+#: Codes that only the reader of a recording uses, beside :data:`agentlab.issues.CODES`.
+CODES = {
+    "recording_cut": "the last line of a recording's file is cut: the crash lost that line",
+    "recording_damaged": "lines inside a recording's file cannot be read; detail says how many",
+    "recording_missing": "a file of the run is missing: what it held is unknown",
+}
+
+#: A run under way writes pressure and lag each second; a file that is silent for longer has no writer.
+ALIVE_S = 10.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Issue:
+    """A coded doubt about a run.
+
+    Parameters
+    ----------
+    code : str
+        See :data:`agentlab.issues.CODES`.
+    detail : str, optional
+        Short and redacted.
+    discard : bool
+        Whether it makes the run ineligible.
+    phase : str, optional
+        Where it happened.
+    t_ns : int, optional
+        CLOCK_MONOTONIC ns.
+    source : str
+        ``"run"`` (raised while recording) or ``"reader"``.
+    """
+
+    code: str
+    detail: str | None = None
+    discard: bool = False
+    phase: str | None = None
+    t_ns: int | None = None
+    source: str = "run"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunInfo:
+    """Say what a run is: everything of ``run.json`` that the tables use.
+
+    Parameters
+    ----------
+    study, arm, run_id : str
+        Where it stands; ``study`` is the name of the recording's folder or file.
+    run_index : int or None
+        0-based inside its arm.
+    block : int, optional
+        0-based block of interleaved arms.
+    sequence : int, optional
+        0-based place in the study.
+    status : str
+        ``complete``, ``failed``, ``cancelled``, ``aborted`` or ``running``.
+    issues : tuple of Issue
+        Of the run, then of its reader.
+    anchor : tuple of int, optional
+        (CLOCK_MONOTONIC ns, Unix ns), read back to back.
+    warmup_rule : str
+        ``"none"`` or ``"original"``.
+    planned_turns : int, optional
+        Turns of the scenario.
+    raw : mapping
+        The rest: ``identity``, ``versions``, ``observer``, ``quiet``, swept values, stamps.
+    path : Path, optional
+        The run's folder.
+    """
+
+    study: str
+    arm: str
+    run_id: str
+    run_index: int | None
+    block: int | None = None
+    sequence: int | None = None
+    status: str = "complete"
+    issues: tuple[Issue, ...] = ()
+    anchor: tuple[int, int] | None = None
+    warmup_rule: str = "none"
+    planned_turns: int | None = None
+    raw: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any], repr=False)
+    path: Path | None = dataclasses.field(default=None, repr=False)
+
+    @property
+    def eligible(self) -> bool:
+        """True when the scenario was carried out and no issue discards the run."""
+        return self.status == "complete" and not any(issue.discard for issue in self.issues)
+
+    @property
+    def discard_codes(self) -> tuple[str, ...]:
+        """Why the run is not eligible: codes of the discarding issues, else its status; empty when it is."""
+        codes = tuple(dict.fromkeys(issue.code for issue in self.issues if issue.discard))
+        return codes or (() if self.status == "complete" else (self.status,))
+
+    def part(self, name: str) -> Mapping[str, Any]:
+        """Return a nested object of ``run.json``, empty when it is absent.
+
+        Parameters
+        ----------
+        name : str
+            E.g. ``"identity"``.
+
+        Returns
+        -------
+        mapping
+        """
+        value = self.raw.get(name)
+        return value if isinstance(value, dict) else {}
+
+    def key(self) -> dict[str, Any]:
+        """Return the six columns that every table begins with.
+
+        Returns
+        -------
+        dict
+        """
+        return {
+            "study": self.study,
+            "arm": self.arm,
+            "run_id": self.run_id,
+            "run_index": self.run_index,
+            "block": self.block,
+            "eligible": self.eligible,
+        }
+
+    def monotonic_ns(self, unix_ms: object) -> int | None:
+        """Convert a server's wall-clock stamp through the run's anchor.
+
+        Parameters
+        ----------
+        unix_ms : number or None
+            Wall-clock ms.
+
+        Returns
+        -------
+        int or None
+            CLOCK_MONOTONIC ns; None when the stamp or the anchor is unknown.
+        """
+        number = as_float(unix_ms)
+        if number is None or self.anchor is None:
+            return None
+        whole = as_int(unix_ms)
+        unix_ns = whole * 1_000_000 if whole is not None else round(number * 1e6)
+        return unix_ns - self.anchor[1] + self.anchor[0]
+
+    def unix_ms(self, t_ns: int | None) -> float | None:
+        """Convert a stamp of ours into wall-clock ms.
+
+        Parameters
+        ----------
+        t_ns : int or None
+            CLOCK_MONOTONIC ns.
+
+        Returns
+        -------
+        float or None
+        """
+        if t_ns is None or self.anchor is None:
+            return None
+        return (t_ns - self.anchor[0] + self.anchor[1]) / 1e6
+
+
+def read_run(folder: Path, *, study: str, planned_turns: int | None = None) -> RunInfo:
+    """Read what a run is, and judge its files.
+
+    Parameters
+    ----------
+    folder : Path
+        The run's folder.
+    study : str
+        Name of the study.
+    planned_turns : int, optional
+        Turns of the scenario.
+
+    Returns
+    -------
+    RunInfo
+        A run without an end that nobody writes any more has the discarding issue ``unfinished``;
+        damaged lines are issues too.
+
+    Raises
+    ------
+    RecordingError
+        ``run.json`` is missing or cannot be read.
+    """
+    raw = read_object(folder / "run.json")
+    missing = [name for name in ("run_id", "arm", "run_index", "status") if name not in raw]
+    if missing:
+        raise RecordingError(f"{folder / 'run.json'} lacks {', '.join(missing)}: it is no run of agentlab")
+    info = RunInfo(
+        study=study,
+        arm=str(raw["arm"]),
+        run_id=str(raw["run_id"]),
+        run_index=as_int(raw["run_index"]),
+        block=as_int(raw.get("block")),
+        sequence=as_int(raw.get("sequence")),
+        status=str(raw["status"]),
+        anchor=_anchor(raw.get("anchor")),
+        warmup_rule=str(raw.get("warmup_rule") or "none"),
+        planned_turns=planned_turns,
+        raw=raw,
+        path=folder,
+    )
+    issues = [*_issues(raw), *_judge(folder, alive=info.status == "running" and _alive(folder))]
+    if info.status == "running" and not _alive(folder):
+        issues.append(Issue(code="unfinished", detail="no end was written", discard=True, source="reader"))
+    return dataclasses.replace(info, issues=tuple(issues))
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Read one JSON object.
+
+    Parameters
+    ----------
+    path : Path
+        File.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    RecordingError
+        The file is missing, unreadable, or holds something else.
+    """
+    import msgspec
+
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be read: {error.strerror}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise RecordingError(f"{path} is damaged: {error}") from None
+
+
+def read_events(path: Path) -> list[Event]:
+    """Read an event file; lines that cannot be read are left out (:func:`read_run` counts them).
+
+    Parameters
+    ----------
+    path : Path
+        ``events.jsonl`` or ``gateway.jsonl``; a missing file gives no events.
+
+    Returns
+    -------
+    list of Event
+    """
+    import msgspec
+
+    data = _bytes(path)
+    if not data:
+        return []
+    try:
+        events = msgspec.json.Decoder(dict[str, Any]).decode_lines(data)
+        if all(type(e.get("t")) is int and type(e.get("kind")) is str for e in events):
+            return events
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        pass
+    return [event for line in data.split(b"\n") if (event := _line(line)) is not None]
+
+
+def _line(line: bytes) -> Event | None:
+    import msgspec
+
+    try:
+        event = msgspec.json.decode(line, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return event if type(event.get("t")) is int and type(event.get("kind")) is str else None
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _judge(folder: Path, *, alive: bool) -> list[Issue]:
+    """Count the lines that cannot be read, without building them.
+
+    A hole inside the file discards the run, because the numbers beside it cannot be trusted; a cut last line
+    does not: it is what a crash costs, and a run that ended well has none.
+    """
+    import msgspec
+
+    issues: list[Issue] = []
+    checker = msgspec.json.Decoder(msgspec.defstruct("Line", [("t", int), ("kind", str)]))
+    for name in (EVENTS, GATEWAY):
+        data = _bytes(folder / name)
+        if data is None:
+            if name == EVENTS and not alive:
+                issues.append(Issue(code="recording_missing", detail=name, discard=True, source="reader"))
+            continue
+        try:
+            checker.decode_lines(data)
+            continue
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            pass
+        *lines, last = data.split(b"\n")
+        holes = sum(1 for line in lines if line.strip() and _line(line) is None)
+        if holes:
+            detail = f"{name}: {holes} of {len(lines)} lines"
+            issues.append(Issue(code="recording_damaged", detail=detail, discard=True, source="reader"))
+        if last.strip() and _line(last) is None and not alive:
+            issues.append(Issue(code="recording_cut", detail=name, source="reader"))
+    return issues
+
+
+def _alive(folder: Path) -> bool:
+    stamps = [p.stat().st_mtime for n in ("run.json", EVENTS, GATEWAY) if (p := folder / n).exists()]
+    return bool(stamps) and time.time() - max(stamps) < ALIVE_S
+
+
+def _anchor(value: object) -> tuple[int, int] | None:
+    if not isinstance(value, dict):
+        return None
+    pair = as_int(value.get("monotonic_ns")), as_int(value.get("unix_ns"))
+    return None if pair[0] is None or pair[1] is None else (pair[0], pair[1])
+
+
+def _issues(raw: Mapping[str, Any]) -> list[Issue]:
+    found = raw.get("issues")
+    return [
+        Issue(
+            code=str(one.get("code") or "driver_error"),
+            detail=as_text(one.get("detail")),
+            discard=one.get("discard") is True,
+            phase=as_text(one.get("phase")),
+            t_ns=as_int(one.get("t")),
+        )
+        for one in (found if isinstance(found, list) else [])
+        if isinstance(one, dict)
+    ]

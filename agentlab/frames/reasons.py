@@ -1,0 +1,28 @@
+"""Why a value is NA: the codes in the columns ``reason`` and ``ttft_reason``."""
+
+from __future__ import annotations
+
+#: code -> meaning; codes of :data:`agentlab.issues.CODES` mean the same here.
+REASONS: dict[str, str] = {
+    "no_visible_text": "no reasoning and no visible text arrived: TTFT is unknown",
+    "turn_timeout": "the turn was not complete in time",
+    "turn_stalled": "nothing but heartbeats for longer than the stall time-out",
+    "turn_error": "the agent reported an error for the turn",
+    "turn_unproven": "no message of the agent names this prompt as its parent",
+    "stream_closed": "the event stream ended before the turn was complete",
+    "cancelled": "the run was cancelled during the turn",
+    "compaction": "the context was compacted in the turn; what follows answers the summary, not the prompt",
+    "unfinished": "the recording or the request has no end",
+    "no_usage": "no side reported tokens",
+    "usage_partial": "the usage lacks the input's or the output's part",
+    "usage_implausible": "the usage contradicts itself; the agent's own report is in the agent_* columns",
+    "cache_unreported": "the provider does not say what was read from a cache",
+    "request_failed": "the request failed: HTTP status, fault or the agent's error tell how",
+    "request_aborted": "the request was aborted by the agent",
+    "send_unknown": "no stamp of the request's begin: neither gateway nor step event",
+    "join_ambiguous": "agent and gateway counted different requests; their rows stand apart",
+    "gateway_unattributed": "the request names no session of the run",
+    "sizes_differ": "agent and gateway saw different chunks of this request; their stamps are not joined",
+    "no_gateway": "no gateway stood before the model",
+    "not_streamed": "the agent passes nothing of this kind on",
+}

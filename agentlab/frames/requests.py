@@ -1,0 +1,244 @@
+"""Rows of the table ``requests``: one per model request, agent side and gateway side joined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .conversation import Message, read_conversation
+from .evidence import Event, RunInfo
+from .exchange import Exchange, Request, join, read_exchanges
+from .values import as_bool, as_count, as_float, as_int, as_text, ms, share, total
+
+_STATUS_REASONS = {"failed": "request_failed", "aborted": "request_aborted"}
+_PARTS = ("input_uncached_tokens", "cache_read_tokens", "cache_write_tokens")
+
+
+def build_requests(
+    run: RunInfo, events: Sequence[Event], gateway_events: Sequence[Event]
+) -> list[dict[str, Any]]:
+    """Build the rows of one run.
+
+    Parameters
+    ----------
+    run : RunInfo
+        The run.
+    events, gateway_events : sequence of Event
+        Its evidence.
+
+    Returns
+    -------
+    list of dict
+        By column name, in order of time.
+    """
+    talk = read_conversation(run, events)
+    requests = join(talk, read_exchanges(gateway_events))
+    return [
+        {
+            **run.key(),
+            "request": number,
+            **request_row(run, request),
+            "warmup": request.chain == "main" and talk.is_warmup(request.session, request.position),
+        }
+        for number, request in enumerate(requests, 1)
+    ]
+
+
+def request_row(run: RunInfo, request: Request) -> dict[str, Any]:
+    """Build one row without its number and its warm-up flag.
+
+    Parameters
+    ----------
+    run : RunInfo
+        The run.
+    request : Request
+        The joined request.
+
+    Returns
+    -------
+    dict
+        By column name.
+    """
+    message, exchange = request.message, request.exchange
+    joined = message if request.is_last else None
+    state = joined.state if joined else {}
+    begin = exchange.begin if exchange else {}
+    end = (exchange.end if exchange else None) or {}
+    tokens, doubt = _tokens(joined, exchange)
+    times = _times(joined, exchange, output_tokens=tokens["output_tokens"])
+    status = _status(joined, exchange)
+    return {
+        "session_id": request.session,
+        "turn": request.turn,
+        "source": "both" if joined and exchange else "gateway" if exchange else "agent",
+        "chain": request.chain,
+        "position": request.position,
+        "attempt": request.attempt if exchange else _agent_attempt(message),
+        "message_id": message.id if message else None,
+        "gateway_request": exchange.number if exchange else None,
+        "agent": as_text(message.state.get("agent")) if message else None,
+        "provider": as_text(message.state.get("provider")) if message else None,
+        "model": as_text(begin.get("model")) or (as_text(message.state.get("model")) if message else None),
+        "dialect": as_text(begin.get("dialect")),
+        **times,
+        **tokens,
+        "convention": as_text(end.get("convention")),
+        "cost_usd": _cost(joined, exchange),
+        **_agent_tokens(joined),
+        **_prefix(begin),
+        "status": status,
+        "http_status": as_int(end.get("status")),
+        "terminal_seen": as_bool(end.get("terminal_seen")),
+        "fault": as_text(end.get("fault")),
+        "finish": as_text(end.get("finish")) or as_text(state.get("finish")),
+        "error": as_text(state.get("error")),
+        "reason": request.reason or doubt or _reason(status, tokens, end),
+        "ttft_reason": None if times["ttft_ms"] is not None else _ttft_reason(status, times),
+        "n_repeats": message.n_repeats if joined and message else None,
+    }
+
+
+def _tokens(message: Message | None, exchange: Exchange | None) -> tuple[dict[str, Any], str | None]:
+    """Take all parts from one side: parts of two sources may not count the same things."""
+    end = (exchange.end if exchange else None) or {}
+    names = (*_PARTS, "input_total_tokens", "output_tokens", "reasoning_tokens")
+    source: str | None = None
+    found: Event = {}
+    if end.get("usage") is not None or any(end.get(name) is not None for name in names):
+        source, found = "gateway", end
+    elif exchange is None and message is not None:
+        found = _reported(message)
+        source = "agent" if found else None
+    row: dict[str, Any] = {name: as_int(found.get(name)) for name in names}
+    known = total(*(row[name] for name in _PARTS))
+    stated = row["input_total_tokens"]
+    doubt = None
+    if not _plausible(row, known):
+        row, known, stated, doubt = {str(name): None for name in names}, None, None, "usage_implausible"
+    row["input_total_tokens"] = known if stated is None else stated
+    row["cache_hit_rate"] = share(row["cache_read_tokens"], row["input_total_tokens"])
+    row["tokens_source"] = source
+    return row, doubt
+
+
+def _plausible(row: dict[str, Any], known: int | None) -> bool:
+    if any(value is not None and value < 0 for value in row.values()):
+        return False
+    stated, read = row["input_total_tokens"], row["cache_read_tokens"]
+    if stated is not None and (known not in (None, stated) or (read is not None and read > stated)):
+        return False
+    output, reasoning = row["output_tokens"], row["reasoning_tokens"]
+    return output is None or reasoning is None or reasoning <= output
+
+
+def _reported(message: Message) -> Event:
+    """Return the agent's own report: the message's, else its last step's."""
+    for event in (message.state, *reversed(message.ends)):
+        if any(event.get(name) is not None for name in (*_PARTS, "output_tokens")):
+            return {
+                k: v for k, v in event.items() if k.endswith(("_tokens", "cost_usd")) and k != "total_tokens"
+            }
+    return {}
+
+
+def _agent_tokens(message: Message | None) -> dict[str, Any]:
+    report = _reported(message) if message else {}
+    return {
+        "agent_input_total_tokens": total(*(as_count(report.get(name)) for name in _PARTS)),
+        "agent_cache_read_tokens": as_count(report.get("cache_read_tokens")),
+        "agent_output_tokens": as_count(report.get("output_tokens")),
+        "agent_cost_usd": as_float(report.get("cost_usd")),
+    }
+
+
+def _cost(message: Message | None, exchange: Exchange | None) -> float | None:
+    """Take the gateway's charge; an agent says 0 for a model whose price it does not know."""
+    if exchange is not None:
+        return as_float((exchange.end or {}).get("cost_usd"))
+    cost = as_float(_reported(message).get("cost_usd")) if message else None
+    return cost or None
+
+
+def _times(
+    message: Message | None, exchange: Exchange | None, *, output_tokens: int | None
+) -> dict[str, Any]:
+    send: int | None = None
+    chunks: list[Event] = []
+    if exchange is not None:
+        send, chunks = exchange.begin_ns, exchange.chunks
+    elif message is not None:
+        send = message.steps[-1]["t"] if message.steps else None
+        chunks = [c for c in message.chunks if send is None or c["t"] >= send]
+    content = [c for c in chunks if c.get("n_chars") != 0 or c.get("chunk") == "tool"]
+    spoken = [
+        c for c in content if c.get("chunk") == "reasoning" or (c.get("chunk") == "text" and c.get("visible"))
+    ]
+    ttft = ms(min((c["t"] for c in spoken), default=None), send)
+    latency = ms(max((c["t"] for c in content), default=None), send)
+    itl = None
+    if ttft is not None and latency is not None and output_tokens is not None and output_tokens > 1:
+        itl = (latency - ttft) / (output_tokens - 1)
+    return {
+        "send_ns": send,
+        "send_source": None if send is None else "gateway" if exchange is not None else "step",
+        "first_chunk_ms": ms(min((c["t"] for c in content), default=None), send),
+        "ttft_ms": ttft,
+        "itl_ms": itl,
+        "latency_ms": latency,
+        "n_chunks": len(content),
+    }
+
+
+def _prefix(begin: Event) -> dict[str, Any]:
+    canonical, prefix = as_count(begin.get("canonical_bytes")), as_count(begin.get("prefix_bytes"))
+    return {
+        "n_tools": as_count(begin.get("n_tools")),
+        "n_messages": as_count(begin.get("n_messages")),
+        "max_output_tokens": as_count(begin.get("max_output_tokens")),
+        "stream": as_bool(begin.get("stream")),
+        "body_bytes": as_count(begin.get("body_bytes")),
+        "canonical_bytes": canonical,
+        "prefix_bytes": prefix,
+        "prefix_share": share(prefix, canonical),
+        "append_only": as_bool(begin.get("append_only")),
+        "first_changed": as_text(begin.get("first_changed")),
+    }
+
+
+def _status(message: Message | None, exchange: Exchange | None) -> str:
+    if exchange is not None and exchange.status != "ok":
+        return exchange.status
+    if message is not None:
+        error = as_text(message.state.get("error"))
+        if error is not None:
+            return "aborted" if "Abort" in error else "failed"
+        if not message.is_complete and exchange is None:
+            return "unfinished"
+    return "ok"
+
+
+def _agent_attempt(message: Message | None) -> int:
+    return max(1, len(message.steps)) if message else 1
+
+
+def _reason(status: str, tokens: dict[str, Any], end: Event) -> str | None:
+    known = [
+        tokens[name] is not None for name in ("input_total_tokens", "cache_read_tokens", "output_tokens")
+    ]
+    if all(known):
+        return None
+    if any(known):
+        return as_text(end.get("reason")) or (
+            "usage_partial" if not known[0] or not known[2] else "cache_unreported"
+        )
+    if status != "ok":
+        return _STATUS_REASONS.get(status, status)
+    return as_text(end.get("reason")) or "no_usage"
+
+
+def _ttft_reason(status: str, times: dict[str, Any]) -> str:
+    if times["send_ns"] is None:
+        return "send_unknown"
+    if status == "ok" or times["n_chunks"]:
+        return "no_visible_text"
+    return _STATUS_REASONS.get(status, status)

@@ -1,0 +1,94 @@
+"""Rows of the table ``runs``: one per run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .conversation import Conversation, read_conversation
+from .evidence import Event, RunInfo
+from .exchange import join, read_exchanges
+from .values import as_bool, as_count, as_float, as_int, as_text
+
+
+def build_runs(
+    run: RunInfo, events: Sequence[Event], gateway_events: Sequence[Event]
+) -> list[dict[str, Any]]:
+    """Build the row of one run.
+
+    Parameters
+    ----------
+    run : RunInfo
+        The run.
+    events, gateway_events : sequence of Event
+        Its evidence.
+
+    Returns
+    -------
+    list of dict
+        One row.
+    """
+    identity, observer, quiet = run.part("identity"), run.part("observer"), run.part("quiet")
+    started, ended = as_int(run.raw.get("started_unix_ns")), as_int(run.raw.get("ended_unix_ns"))
+    return [
+        {
+            **run.key(),
+            "sequence": run.sequence,
+            "status": run.status,
+            "reason": ",".join(run.discard_codes) or None,
+            "driver": as_text(identity.get("driver")),
+            "version": as_text(identity.get("version")),
+            "model": as_text(identity.get("model")),
+            "versions": as_text(run.raw.get("versions")),
+            "warmup_rule": run.warmup_rule,
+            "started_unix_ms": None if started is None else started / 1e6,
+            "duration_s": None if started is None or ended is None else (ended - started) / 1e9,
+            "n_sessions": as_count(run.raw.get("n_sessions")),
+            "n_issues": len(run.issues),
+            **(_counts(run, events, gateway_events) if events else {}),
+            "n_gateway_events": len(gateway_events) if gateway_events else None,
+            "lag_p50_ms": as_float(observer.get("loop_lag_p50_ms")),
+            "lag_p99_ms": as_float(observer.get("loop_lag_p99_ms")),
+            "lag_max_ms": as_float(observer.get("loop_lag_max_ms")),
+            "observer_cpu_s": as_float(observer.get("cpu_s")),
+            "quiet": as_bool(quiet.get("quiet")),
+            "quiet_waited_s": as_float(quiet.get("waited_s")),
+            **_pressure(events),
+        }
+    ]
+
+
+def _counts(run: RunInfo, events: Sequence[Event], gateway_events: Sequence[Event]) -> dict[str, int]:
+    talk = read_conversation(run, events)
+    sessions = talk.sessions.values()
+    return {
+        "n_turns": len(talk.turns),
+        "n_requests": len(join(talk, read_exchanges(gateway_events))),
+        "n_tools": len(talk.calls),
+        "n_children": sum(1 for s in sessions if s.role == "child"),
+        "n_retries": sum(len(s.retries) for s in sessions),
+        "n_events": len(events),
+        "n_repeats": _repeats(talk, events),
+    }
+
+
+def _repeats(talk: Conversation, events: Sequence[Event]) -> int:
+    dropped = sum(as_count(e.get("n_repeats")) or 0 for e in events if e["kind"] == "stream.end")
+    messages = sum(message.n_repeats for message in talk.messages.values())
+    return dropped + messages + sum(talk.call_repeats(call) for call in talk.calls)
+
+
+def _pressure(events: Sequence[Event]) -> dict[str, Any]:
+    samples = [e for e in events if e["kind"] == "pressure"]
+
+    def known(name: str) -> list[float]:
+        return [v for e in samples if (v := as_float(e.get(name))) is not None]
+
+    available = [v for e in samples if (v := as_int(e.get("memory_available_bytes"))) is not None]
+    return {
+        "cpu_some_max_pct": max(known("cpu_some_avg10"), default=None),
+        "memory_some_max_pct": max(known("memory_some_avg10"), default=None),
+        "io_some_max_pct": max(known("io_some_avg10"), default=None),
+        "memory_available_min_bytes": min(available, default=None),
+        "load1_max": max(known("load1"), default=None),
+    }

@@ -1,0 +1,215 @@
+"""A recorded study on disk: its runs, and its tables with their Parquet cache."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import RecordingError
+from . import build as frames
+from .evidence import EVENTS, GATEWAY, Issue, RunInfo, read_object, read_run
+from .schema import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+class StudyFolder:
+    """Read one study's folder.
+
+    Parameters
+    ----------
+    path : Path
+        Folder with ``study.json`` and ``runs/``; or one run's folder that was taken out of its study.
+
+    Raises
+    ------
+    RecordingError
+        ``study.json`` is missing or damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lone = (path / "run.json").is_file()
+        self.meta = {} if self._lone else read_object(path / "study.json")
+        self.name = path.resolve().name
+        self._runs: tuple[RunInfo, ...] | None = None
+        self._memo: dict[str, pd.DataFrame] = {}
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Equal for two copies of one study."""
+        names = ("name", "created_unix_ns", "scenario_digest", "seed")
+        if self.meta.get("created_unix_ns") is None:
+            return (str(self.path.resolve()),)
+        return tuple(str(self.meta.get(name)) for name in names)
+
+    @property
+    def scenario(self) -> dict[str, Any] | None:
+        """The scenario as plain data."""
+        value = self.meta.get("scenario")
+        return value if isinstance(value, dict) else None
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Names of the arms, in the order they were given."""
+        value = self.meta.get("arms")
+        return tuple(value) if isinstance(value, dict) else ()
+
+    @property
+    def runs(self) -> tuple[RunInfo, ...]:
+        """All runs on disk when they were first asked for, in the order they were recorded."""
+        if self._runs is None:
+            self._runs = self._read_runs()
+        return self._runs
+
+    def _read_runs(self) -> tuple[RunInfo, ...]:
+        folders = (
+            [self.path] if self._lone else sorted(p for p in (self.path / "runs").glob("*") if p.is_dir())
+        )
+        runs = [self._run(folder) for folder in folders]
+        last = len(runs)
+        return tuple(
+            sorted(runs, key=lambda run: (last if run.sequence is None else run.sequence, run.run_id))
+        )
+
+    def _run(self, folder: Path) -> RunInfo:
+        turns = (self.scenario or {}).get("turns")
+        planned = len(turns) if isinstance(turns, list) else None
+        try:
+            return read_run(folder, study=self.name, planned_turns=planned)
+        except RecordingError as error:
+            # the rest of the study must stay usable; the folder is called NUMBER-ARM
+            issue = Issue(code="recording_damaged", detail=str(error), discard=True, source="reader")
+            arm = folder.name.partition("-")[2] or folder.name
+            return RunInfo(
+                study=self.name,
+                arm=arm,
+                run_id=folder.name,
+                run_index=None,
+                status="failed",
+                issues=(issue,),
+                path=folder,
+            )
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Return one table of all runs, from the cache when nothing changed.
+
+        Parameters
+        ----------
+        name : str
+            Name of the table.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        if name not in self._memo:
+            self._memo[name] = self._read_or_build(name)
+        return self._memo[name]
+
+    def _read_or_build(self, name: str) -> pd.DataFrame:
+        table = frames.known(name)
+        digest = self._digest(table)
+        cache = self.path / "tables" / f"{name}.parquet"
+        frame = read_cache(cache, table, digest)
+        if frame is not None:
+            # the folder may have been renamed since
+            return frame.assign(study=self.name).astype({"study": "string"})
+        frame = frames.build(name, self.runs)
+        if self._may_write:
+            write_cache(cache, frame, digest)
+        return frame
+
+    @property
+    def _may_write(self) -> bool:
+        """False for a run on its own, and for a recording inside the installed package."""
+        return not self._lone and not self.path.resolve().is_relative_to(_PACKAGE)
+
+    def _digest(self, table: Table) -> str:
+        """Change when the definition, its builder or any file of a run changes."""
+        from hashlib import sha256
+
+        parts: list[Any] = [table.digest, frames.VERSION, (self.scenario or {}).get("turns")]
+        for run in self.runs:
+            parts.append((run.run_id, run.discard_codes, len(run.issues)))
+            for name in ("run.json", EVENTS, GATEWAY):
+                with contextlib.suppress(OSError):
+                    stat = ((run.path or self.path) / name).stat()
+                    parts.append((name, stat.st_size, stat.st_mtime_ns))
+        return sha256(repr(parts).encode()).hexdigest()
+
+
+def read_cache(path: Path, table: Table, digest: str) -> pd.DataFrame | None:
+    """Read a cached table.
+
+    Parameters
+    ----------
+    path : Path
+        Parquet file.
+    table : Table
+        Its definition.
+    digest : str
+        What it must have been made from.
+
+    Returns
+    -------
+    pandas.DataFrame or None
+        None when it is missing, damaged or outdated.
+    """
+    if not path.is_file():
+        return None
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        data = pq.read_table(path)
+        if (data.schema.metadata or {}).get(b"agentlab") != digest.encode():
+            return None
+        return table.cast(data.to_pandas(types_mapper=_nullable().get))
+    except (OSError, KeyError, ValueError, TypeError, pa.ArrowException):
+        return None
+
+
+def _nullable() -> dict[Any, Any]:
+    import pandas as pd
+    import pyarrow as pa
+
+    return {
+        pa.int64(): pd.Int64Dtype(),
+        pa.float64(): pd.Float64Dtype(),
+        pa.bool_(): pd.BooleanDtype(),
+        pa.string(): pd.StringDtype(),
+        pa.large_string(): pd.StringDtype(),
+    }
+
+
+def write_cache(path: Path, frame: pd.DataFrame, digest: str) -> None:
+    """Write a cached table, or nothing at all where that is impossible.
+
+    Parameters
+    ----------
+    path : Path
+        Parquet file.
+    frame : pandas.DataFrame
+        Its rows.
+    digest : str
+        What it was made from.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    data = pa.Table.from_pandas(frame, preserve_index=False)
+    data = data.replace_schema_metadata({b"agentlab": digest.encode()})
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(data, temporary, compression="zstd")
+        temporary.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink()

@@ -1,0 +1,413 @@
+"""The tables: what every row is, and every column with unit and source."""
+
+from __future__ import annotations
+
+from .schema import Column, Table
+
+_E, _G, _R = "events.jsonl", "gateway.jsonl", "run.json"
+
+_KEY = (
+    Column("study", "string", "Name of the recording: its folder's or file's.", source="path"),
+    Column("arm", "string", "Condition being compared.", source=_R),
+    Column("run_id", "string", "Repetition of an arm: the independent unit.", source=_R),
+    Column("run_index", "Int64", "0-based inside its arm.", source=_R),
+    Column("block", "Int64", "0-based block: one run of every arm; NA when not interleaved.", source=_R),
+    Column("eligible", "boolean", "Scenario carried out and no discarding issue.", source="status, issues"),
+)
+_TOKENS = (
+    Column("input_uncached_tokens", "Int64", "Input that no cache served or took."),
+    Column(
+        "cache_read_tokens", "Int64", "Input read from a prompt cache; NA when the provider does not say."
+    ),
+    Column("cache_write_tokens", "Int64", "Input written to a prompt cache."),
+    Column("input_total_tokens", "Int64", "uncached + read + write; NA when it is unknown.", title="Input"),
+    Column("output_tokens", "Int64", "Output, reasoning inside.", title="Output"),
+    Column("reasoning_tokens", "Int64", "Part of the output that is reasoning."),
+)
+
+RUNS = Table(
+    name="runs",
+    grain="run",
+    key=(),
+    columns=(
+        *_KEY,
+        Column("sequence", "Int64", "0-based place in the study.", source=_R),
+        Column("status", "string", "complete, failed, cancelled, aborted, running.", source=_R),
+        Column(
+            "reason", "string", "Codes that discard the run, comma-separated; NA when eligible.", source=_R
+        ),
+        Column("driver", "string", "Name of the driver.", source=f"{_R} identity"),
+        Column("version", "string", "Version of the agent.", source=f"{_R} identity"),
+        Column("model", "string", "Model that was asked for, provider/model.", source=f"{_R} identity"),
+        Column("versions", "string", "All versions, JSON text.", source=f"{_R} versions"),
+        Column("warmup_rule", "string", "Rule of the scenario: none, original.", source=_R),
+        Column("started_unix_ms", "Float64", "Begin, wall clock.", source=_R),
+        Column("duration_s", "Float64", "End minus begin.", source=_R),
+        Column(
+            "n_sessions", "Int64", "Sessions that the driver kept open at once (a swept value).", source=_R
+        ),
+        Column("n_turns", "Int64", "Prompts submitted.", source=f"{_E} turn.send"),
+        Column("n_requests", "Int64", "Model requests: rows of requests.", source="requests"),
+        Column("n_tools", "Int64", "Tool calls: rows of tools.", source="tools"),
+        Column("n_children", "Int64", "Child sessions.", source=f"{_E} session.open"),
+        Column("n_retries", "Int64", "Announced repeats of model requests.", source=f"{_E} status"),
+        Column("n_issues", "Int64", "Issues of any kind.", source=_R),
+        Column("n_events", "Int64", "Lines of evidence, agent's side.", source=_E),
+        Column("n_gateway_events", "Int64", "Lines of evidence, gateway's side; NA without one.", source=_G),
+        Column(
+            "n_repeats",
+            "Int64",
+            "Reports that arrived again unchanged.",
+            source=f"{_E} stream.end, message, tool",
+        ),
+        Column("lag_p50_ms", "Float64", "Lateness of the capture loop, median.", source=f"{_R} observer"),
+        Column(
+            "lag_p99_ms", "Float64", "Lateness of the capture loop, 99th percentile.", source=f"{_R} observer"
+        ),
+        Column("lag_max_ms", "Float64", "Lateness of the capture loop, worst.", source=f"{_R} observer"),
+        Column(
+            "observer_cpu_s",
+            "Float64",
+            "CPU time of the measuring process in the run.",
+            source=f"{_R} observer",
+        ),
+        Column(
+            "quiet",
+            "boolean",
+            "Machine was quiet before the run; NA when it cannot be told.",
+            source=f"{_R} quiet",
+        ),
+        Column("quiet_waited_s", "Float64", "Time waited for it.", source=f"{_R} quiet"),
+        Column("cpu_some_max_pct", "Float64", "Highest PSI cpu some avg10.", source=f"{_E} pressure"),
+        Column("memory_some_max_pct", "Float64", "Highest PSI memory some avg10.", source=f"{_E} pressure"),
+        Column("io_some_max_pct", "Float64", "Highest PSI io some avg10.", source=f"{_E} pressure"),
+        Column("memory_available_min_bytes", "Int64", "Least available memory.", source=f"{_E} pressure"),
+        Column("load1_max", "Float64", "Highest load average.", source=f"{_E} pressure"),
+    ),
+)
+
+ISSUES = Table(
+    name="issues",
+    grain="coded doubt about a run",
+    key=("seq",),
+    columns=(
+        *_KEY,
+        Column("seq", "Int64", "1-based inside its run."),
+        Column("code", "string", "What is doubtful, see the codes below.", source=f"{_R} issues"),
+        Column("phase", "string", "Where it happened.", source=f"{_R} issues"),
+        Column("detail", "string", "Short, redacted.", source=f"{_R} issues"),
+        Column("discard", "boolean", "It makes the run ineligible.", source=f"{_R} issues"),
+        Column("t_ns", "Int64", "CLOCK_MONOTONIC.", source=f"{_R} issues"),
+        Column("source", "string", "run (while recording) or reader."),
+    ),
+)
+
+SESSIONS = Table(
+    name="sessions",
+    grain="conversation of the agent, child sessions too",
+    key=("session_id",),
+    columns=(
+        *_KEY,
+        Column("session_id", "string", "The agent's id.", source=f"{_E} session.open"),
+        Column("parent_id", "string", "Session that opened it.", source=f"{_E} session.open"),
+        Column("role", "string", "main, child.", source=f"{_E} session.open"),
+        Column("agent", "string", "Agent that the session names.", source=f"{_E} session.info"),
+        Column("provider", "string", "Provider that the session names.", source=f"{_E} session.info"),
+        Column("model", "string", "Model that the session names.", source=f"{_E} session.info"),
+        Column("version", "string", "Version that the session names.", source=f"{_E} session.info"),
+        Column(
+            "answered_by",
+            "string",
+            "agent/provider/model of its answers, comma-separated.",
+            source=f"{_E} message",
+        ),
+        Column("opened_ns", "Int64", "It exists.", source=f"{_E} session.open"),
+        Column("closed_ns", "Int64", "It was closed.", source=f"{_E} session.close"),
+        Column("deleted", "boolean", "It was deleted.", source=f"{_E} session.close"),
+        Column("n_turns", "Int64", "Prompts submitted.", source=f"{_E} turn.send"),
+        Column("n_messages", "Int64", "Answers of the model.", source=f"{_E} message"),
+        Column("n_requests", "Int64", "Rows of requests.", source="requests"),
+        Column("n_tools", "Int64", "Tool calls.", source=f"{_E} tool"),
+        Column("n_children", "Int64", "Child sessions.", source=f"{_E} session.info, session.open"),
+        Column("n_retries", "Int64", "Announced repeats of model requests.", source=f"{_E} status"),
+        Column("n_compactions", "Int64", "Times its context was compacted.", source=f"{_E} compacted"),
+        Column(
+            "agent_input_uncached_tokens",
+            "Int64",
+            "Running total that the agent keeps.",
+            source=f"{_E} session.info",
+        ),
+        Column(
+            "agent_cache_read_tokens",
+            "Int64",
+            "Running total that the agent keeps.",
+            source=f"{_E} session.info",
+        ),
+        Column(
+            "agent_cache_write_tokens",
+            "Int64",
+            "Running total that the agent keeps.",
+            source=f"{_E} session.info",
+        ),
+        Column(
+            "agent_output_tokens", "Int64", "Running total, reasoning inside.", source=f"{_E} session.info"
+        ),
+        Column("agent_reasoning_tokens", "Int64", "Running total.", source=f"{_E} session.info"),
+        Column("agent_cost_usd", "Float64", "Running total.", source=f"{_E} session.info"),
+    ),
+)
+
+TURNS = Table(
+    name="turns",
+    grain="submitted prompt",
+    key=("session_id", "turn"),
+    columns=(
+        *_KEY,
+        Column("session_id", "string", "The agent's session.", source=f"{_E} turn.send"),
+        Column("turn", "Int64", "1-based inside its session.", source=f"{_E} turn.send"),
+        Column("message_id", "string", "Id of the prompt.", source=f"{_E} turn.send"),
+        Column(
+            "send_ns",
+            "Int64",
+            "Directly before the prompt was sent, CLOCK_MONOTONIC.",
+            source=f"{_E} turn.send",
+        ),
+        Column("prompt_chars", "Int64", "Length of the prompt.", source=f"{_E} turn.send"),
+        Column("prompt_bytes", "Int64", "Length of the prompt, UTF-8.", source=f"{_E} turn.send"),
+        Column(
+            "first_byte_ms",
+            "Float64",
+            "Send to the read that brought the first byte of the first event below.",
+            source=f"{_E} chunk t_first",
+        ),
+        Column(
+            "first_event_ms",
+            "Float64",
+            "Send to the first chunk, step or tool event of an answer to this prompt.",
+            source=f"{_E} chunk, step.begin, tool",
+        ),
+        Column("first_reasoning_ms", "Float64", "Send to the first reasoning chunk.", source=f"{_E} chunk"),
+        Column(
+            "first_text_ms",
+            "Float64",
+            "Send to the first text with a non-space character.",
+            source=f"{_E} chunk",
+        ),
+        Column("first_tool_ms", "Float64", "Send to the first sign of a tool call.", source=f"{_E} tool"),
+        Column("first_paint_ms", "Float64", "Send to the first paint; NA: no page was looked at."),
+        Column(
+            "ttft_ms",
+            "Float64",
+            "Send to the first reasoning chunk or first text with a non-space character, whichever is first.",
+            source=f"{_E} chunk",
+            title="TTFT",
+        ),
+        Column(
+            "first_event_server_ms",
+            "Float64",
+            "Same by the server's own stamp (whole ms) through the wall anchor.",
+            source="server_unix_ms",
+        ),
+        Column(
+            "first_reasoning_server_ms", "Float64", "Same by the server's stamp.", source="server_unix_ms"
+        ),
+        Column("first_text_server_ms", "Float64", "Same by the server's stamp.", source="server_unix_ms"),
+        Column("first_tool_server_ms", "Float64", "Same by the server's stamp.", source="server_unix_ms"),
+        Column(
+            "ttft_server_ms",
+            "Float64",
+            "Same by the server's stamp.",
+            source="server_unix_ms",
+            title="TTFT by the server's clock",
+        ),
+        Column(
+            "latency_ms",
+            "Float64",
+            "Reply complete minus send.",
+            source=f"{_E} turn.reply",
+            title="Turn latency",
+        ),
+        Column(
+            "latency_server_ms",
+            "Float64",
+            "Last answer's completion by the server's stamp, minus send.",
+            source=f"{_E} turn.reply completed_unix_ms",
+        ),
+        Column("idle_ms", "Float64", "The session's own idle event minus send.", source=f"{_E} idle"),
+        Column("idle_server_ms", "Float64", "Same by the server's stamp.", source=f"{_E} idle"),
+        Column(
+            "warmup",
+            "boolean",
+            "Warm-up by the scenario's rule; a single turn never is.",
+            source="warmup_rule",
+        ),
+        Column(
+            "n_requests",
+            "Int64",
+            "Model requests, attempts counted once, side requests apart.",
+            source="requests",
+        ),
+        Column("n_retries", "Int64", "Announced repeats of model requests.", source=f"{_E} status"),
+        Column("n_tools", "Int64", "Tool calls.", source=f"{_E} tool"),
+        Column(
+            "input_total_tokens", "Int64", "Sum over its requests; NA when one is unknown.", source="requests"
+        ),
+        Column(
+            "cache_read_tokens", "Int64", "Sum over its requests; NA when one is unknown.", source="requests"
+        ),
+        Column("output_tokens", "Int64", "Sum over its requests; NA when one is unknown.", source="requests"),
+        Column("cost_usd", "Float64", "Sum over its requests; NA when one is unknown.", source="requests"),
+        Column("reply_chars", "Int64", "Visible characters of the final text.", source=f"{_E} turn.reply"),
+        Column("http_status", "Int64", "Of the reply; says nothing of success.", source=f"{_E} turn.reply"),
+        Column("finish", "string", "How the agent ended the answer.", source=f"{_E} turn.reply"),
+        Column("error", "string", "Error code of the answer.", source=f"{_E} turn.reply"),
+        Column(
+            "ended", "string", "complete, timeout, stall, error, stream, cancelled.", source=f"{_E} turn.end"
+        ),
+        Column("reason", "string", "Why ttft_ms is NA, see the codes below."),
+    ),
+)
+
+REQUESTS = Table(
+    name="requests",
+    grain="model request; each attempt that the gateway saw is a row",
+    key=("request",),
+    columns=(
+        *_KEY,
+        Column("request", "Int64", "1-based inside its run, in order of time."),
+        Column("session_id", "string", "The agent's session.", source=f"{_E} message, {_G} request.begin"),
+        Column("turn", "Int64", "Turn it belongs to: by its parent, else by time.", source="turns"),
+        Column("source", "string", "agent, gateway, both."),
+        Column(
+            "chain",
+            "string",
+            "main, title (side request without tools), compaction, subagent (child session); NA: no session known.",
+        ),
+        Column("position", "Int64", "1-based inside session and chain; attempts share it."),
+        Column(
+            "attempt",
+            "Int64",
+            "1-based; the last one gave the result.",
+            source=f"{_G} request.begin, {_E} step.begin",
+        ),
+        Column("message_id", "string", "The agent's message.", source=f"{_E} message"),
+        Column("gateway_request", "Int64", "The gateway's number.", source=f"{_G} request.begin"),
+        Column("agent", "string", "Agent that asked.", source=f"{_E} message"),
+        Column("provider", "string", "Provider, in the agent's words.", source=f"{_E} message"),
+        Column(
+            "model",
+            "string",
+            "Model in the request, else in the agent's words.",
+            source=f"{_G} request.begin, {_E} message",
+        ),
+        Column("dialect", "string", "API dialect.", source=f"{_G} request.begin"),
+        Column(
+            "warmup", "boolean", "Position 1 of the main chain under the rule original.", source="warmup_rule"
+        ),
+        Column("send_ns", "Int64", "Begin, see send_source.", source=f"{_G} request.begin, {_E} step.begin"),
+        Column(
+            "send_source",
+            "string",
+            "gateway (body read) or step (announced by the agent, often as late as the answer: a short ttft_ms).",
+        ),
+        Column(
+            "first_chunk_ms",
+            "Float64",
+            "Send to the first content of any kind, tool calls too.",
+            source="chunk",
+        ),
+        Column(
+            "ttft_ms",
+            "Float64",
+            "Send to the first reasoning chunk or first text with a non-space character.",
+            source=f"{_G} request.chunk, {_E} chunk",
+            title="TTFT",
+        ),
+        Column(
+            "itl_ms",
+            "Float64",
+            "(latency_ms - ttft_ms) / (output_tokens - 1); NA below 2 tokens.",
+            title="ITL",
+        ),
+        Column(
+            "latency_ms", "Float64", "Last content chunk minus send.", source="chunk", title="Request latency"
+        ),
+        Column("n_chunks", "Int64", "Content chunks; a chunk is no token.", source="chunk"),
+        *_TOKENS,
+        Column(
+            "tokens_source", "string", "Side that the token columns are from: gateway, agent.", source="usage"
+        ),
+        Column("cache_hit_rate", "Float64", "read / total, 0..1; NA when a part is unknown; never clamped."),
+        Column(
+            "convention",
+            "string",
+            "Whether the provider's input holds cached tokens: inclusive, exclusive.",
+            source=_G,
+        ),
+        Column(
+            "cost_usd", "Float64", "Charge by the gateway's price, else the agent's figure if it is above 0."
+        ),
+        Column("agent_input_total_tokens", "Int64", "The agent's own report.", source=f"{_E} message"),
+        Column("agent_cache_read_tokens", "Int64", "The agent's own report.", source=f"{_E} message"),
+        Column(
+            "agent_output_tokens",
+            "Int64",
+            "The agent's own report, reasoning inside.",
+            source=f"{_E} message",
+        ),
+        Column("agent_cost_usd", "Float64", "The agent's own report.", source=f"{_E} message"),
+        Column("n_tools", "Int64", "Tools offered.", source=f"{_G} request.begin"),
+        Column("n_messages", "Int64", "Messages sent.", source=f"{_G} request.begin"),
+        Column("max_output_tokens", "Int64", "Output cap asked for.", source=f"{_G} request.begin"),
+        Column("stream", "boolean", "A stream was asked for.", source=f"{_G} request.begin"),
+        Column("body_bytes", "Int64", "Body as sent.", source=f"{_G} request.begin"),
+        Column(
+            "canonical_bytes", "Int64", "Canonical [tools, system, history].", source=f"{_G} request.begin"
+        ),
+        Column(
+            "prefix_bytes",
+            "Int64",
+            "Canonical bytes shared with the previous request of the session and tool set; NA on the first.",
+            source=f"{_G} request.begin",
+        ),
+        Column("prefix_share", "Float64", "prefix_bytes / canonical_bytes, 0..1."),
+        Column(
+            "append_only",
+            "boolean",
+            "The previous request is wholly its prefix.",
+            source=f"{_G} request.begin",
+        ),
+        Column(
+            "first_changed",
+            "string",
+            "First segment that differs: tools, system, message k.",
+            source=f"{_G} request.begin",
+        ),
+        Column("status", "string", "ok, failed, aborted (the agent hung up), unfinished."),
+        Column("http_status", "Int64", "Of the provider.", source=f"{_G} request.end"),
+        Column("terminal_seen", "boolean", "The stream's own end was seen.", source=f"{_G} request.end"),
+        Column(
+            "fault",
+            "string",
+            "status, cut, reset, hang, garbage, error, client_gone.",
+            source=f"{_G} request.end",
+        ),
+        Column(
+            "finish",
+            "string",
+            "The provider's word, else the agent's.",
+            source=f"{_G} request.end, {_E} message",
+        ),
+        Column("error", "string", "The agent's error code.", source=f"{_E} message"),
+        Column("reason", "string", "Why a token column is NA, see the codes below."),
+        Column("ttft_reason", "string", "Why ttft_ms is NA, see the codes below."),
+        Column(
+            "n_repeats",
+            "Int64",
+            "Reports of the message that arrived again unchanged.",
+            source=f"{_E} message",
+        ),
+    ),
+)
+
+TABLES: dict[str, Table] = {table.name: table for table in (RUNS, ISSUES, SESSIONS, TURNS, REQUESTS)}

@@ -1,0 +1,524 @@
+"""Recordings: what was measured, read back as runs and tables."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, overload
+
+from .errors import ConfigError, RecordingError
+from .frames.evidence import EVENTS, GATEWAY, Event, Issue, RunInfo, read_events
+from .frames.store import StudyFolder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .scenario import Scenario
+
+__all__ = ["Event", "Issue", "Recording", "Recordings", "RunInfo", "example", "load"]
+
+_EXAMPLES = Path(__file__).resolve().parent / "data"
+
+
+class Source(Protocol):
+    """Where runs come from: a study's folder, or a foreign file that an importer has read."""
+
+    @property
+    def name(self) -> str:
+        """Name of the recording; the column ``study``."""
+        ...
+
+    @property
+    def path(self) -> Path:
+        """Folder or file."""
+        ...
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Equal for two copies."""
+        ...
+
+    @property
+    def scenario(self) -> dict[str, Any] | None:
+        """The scenario as plain data, where it is known."""
+        ...
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Names of the arms."""
+        ...
+
+    @property
+    def runs(self) -> tuple[RunInfo, ...]:
+        """All runs."""
+        ...
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Return one table of all runs."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class _Named:
+    """A source under the name that tells it apart from the others."""
+
+    source: Source
+    name: str
+
+    @cached_property
+    def runs(self) -> tuple[RunInfo, ...]:
+        return tuple(dataclasses.replace(run, study=self.name) for run in self.source.runs)
+
+    def table(self, name: str) -> pd.DataFrame:
+        return self.source.table(name).assign(study=self.name).astype({"study": "string"})
+
+
+class Recording:
+    """One run.
+
+    Parameters
+    ----------
+    info : RunInfo
+        What it is.
+    table : callable
+        Gives a table's rows of this run.
+    """
+
+    def __init__(self, info: RunInfo, table: Any) -> None:  # noqa: ANN401
+        self.info = info
+        self._table = table
+
+    @property
+    def run_id(self) -> str:
+        """Id of the run."""
+        return self.info.run_id
+
+    @property
+    def arm(self) -> str:
+        """Condition."""
+        return self.info.arm
+
+    @property
+    def eligible(self) -> bool:
+        """True when the scenario was carried out and no issue discards the run."""
+        return self.info.eligible
+
+    @property
+    def path(self) -> Path | None:
+        """Folder of the run; None in a foreign file."""
+        return self.info.path
+
+    @property
+    def issues(self) -> tuple[Issue, ...]:
+        """Coded doubts."""
+        return self.info.issues
+
+    @property
+    def events(self) -> list[Event]:
+        """Evidence of the agent's side, as it was written."""
+        return read_events(self.path / EVENTS) if self.path else []
+
+    @property
+    def gateway_events(self) -> list[Event]:
+        """Evidence of the gateway's side, as it was written."""
+        return read_events(self.path / GATEWAY) if self.path else []
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Return the run's rows of one table.
+
+        Parameters
+        ----------
+        name : str
+            Name of the table.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        return self._table(name, self.info)
+
+    def __repr__(self) -> str:
+        state = "eligible" if self.eligible else "discarded: " + ", ".join(self.info.discard_codes)
+        return f"<Recording {self.info.study}/{self.run_id} arm {self.arm!r}, {self.info.status}, {state}>"
+
+
+class Recordings(Sequence[Recording]):
+    """Runs, in the order they were recorded, and their tables.
+
+    Made by :func:`load` and :func:`agentlab.record`. ``+`` joins studies.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        Where the runs come from.
+    keep : iterable of (int, str), optional
+        (index of the source, run id) of the runs to keep; all when absent.
+
+    Raises
+    ------
+    ConfigError
+        One study is given twice.
+
+    Examples
+    --------
+    >>> import agentlab as al
+    >>> recs = al.load(al.example("cache"))
+    >>> len(recs.where(arm="stable")) < len(recs)
+    True
+    """
+
+    def __init__(self, sources: Sequence[Source], keep: Iterable[tuple[int, str]] | None = None) -> None:
+        _refuse_copies(sources)
+        self._sources = tuple(sources)
+        self._named = tuple(_Named(s, n) for s, n in zip(sources, _names(sources), strict=True))
+        kept = None if keep is None else set(keep)
+        self._infos = tuple(
+            (at, info)
+            for at, named in enumerate(self._named)
+            for info in named.runs
+            if kept is None or (at, info.run_id) in kept
+        )
+        self._tables: dict[str, pd.DataFrame] = {}
+
+    # -- runs
+
+    def __len__(self) -> int:
+        return len(self._infos)
+
+    @overload
+    def __getitem__(self, index: int) -> Recording: ...
+    @overload
+    def __getitem__(self, index: slice) -> Recordings: ...
+    def __getitem__(self, index: int | slice) -> Recording | Recordings:
+        if isinstance(index, slice):
+            return self._with(self._infos[index])
+        return Recording(self._infos[index][1], self._rows_of)
+
+    def __iter__(self) -> Iterator[Recording]:
+        return (Recording(info, self._rows_of) for _, info in self._infos)
+
+    @property
+    def path(self) -> Path | None:
+        """Folder or file of the study; None when several are joined."""
+        return self._sources[0].path if len(self._sources) == 1 else None
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Folders and files of all studies."""
+        return tuple(source.path for source in self._sources)
+
+    @property
+    def scenario(self) -> Scenario | None:
+        """The scenario; None when it is unknown or the studies had different ones."""
+        from .scenario import Scenario
+
+        first = self._sources[0].scenario if self._sources else None
+        if first is None or any(source.scenario != first for source in self._sources):
+            return None
+        return Scenario.from_dict(first)
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Names of the arms that have runs here, in the order the studies name them."""
+        have = {info.arm for _, info in self._infos}
+        stated = [arm for source in self._sources for arm in source.arms if arm in have]
+        return tuple(dict.fromkeys([*stated, *(info.arm for _, info in self._infos)]))
+
+    # -- tables
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Return one table.
+
+        Parameters
+        ----------
+        name : str
+            ``"runs"``, ``"turns"``, ``"requests"`` ...; see ``docs/tables.md``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Rows of these runs; a copy, so that changing it changes nothing here.
+
+        Raises
+        ------
+        ConfigError
+            There is no such table.
+        """
+        if name not in self._tables:
+            self._tables[name] = self._build(name)
+        return self._tables[name].copy()
+
+    def _build(self, name: str) -> pd.DataFrame:
+        import pandas as pd
+
+        from .frames.build import known
+
+        table = known(name)
+        parts = [self._part(name, at, named) for at, named in enumerate(self._named)]
+        parts = [part for part in parts if len(part)]
+        return pd.concat(parts, ignore_index=True) if parts else table.frame([])
+
+    def _part(self, name: str, at: int, named: _Named) -> pd.DataFrame:
+        kept = {info.run_id for source, info in self._infos if source == at}
+        frame = named.table(name)
+        return frame if len(kept) == len(named.runs) else frame[frame["run_id"].isin(kept)]
+
+    def _rows_of(self, name: str, info: RunInfo) -> pd.DataFrame:
+        frame = self.table(name)
+        return frame[(frame["study"] == info.study) & (frame["run_id"] == info.run_id)].reset_index(drop=True)
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """One row per run."""
+        return self.table("runs")
+
+    @property
+    def issues(self) -> pd.DataFrame:
+        """One row per coded doubt."""
+        return self.table("issues")
+
+    @property
+    def sessions(self) -> pd.DataFrame:
+        """One row per conversation of the agent."""
+        return self.table("sessions")
+
+    @property
+    def turns(self) -> pd.DataFrame:
+        """One row per submitted prompt."""
+        return self.table("turns")
+
+    @property
+    def requests(self) -> pd.DataFrame:
+        """One row per model request."""
+        return self.table("requests")
+
+    @property
+    def chunks(self) -> pd.DataFrame:
+        """One row per streamed piece."""
+        return self.table("chunks")
+
+    @property
+    def tools(self) -> pd.DataFrame:
+        """One row per tool call."""
+        return self.table("tools")
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """One row per normalised event."""
+        return self.table("events")
+
+    @property
+    def pressure(self) -> pd.DataFrame:
+        """One row per sample of the machine's pressure."""
+        return self.table("pressure")
+
+    # -- choosing
+
+    def where(self, **columns: Any) -> Recordings:  # noqa: ANN401
+        """Keep the runs whose row in ``runs`` has these values.
+
+        Parameters
+        ----------
+        **columns
+            A column of ``runs`` and its value; a list, tuple or set allows several; None means NA.
+
+        Returns
+        -------
+        Recordings
+
+        Raises
+        ------
+        ConfigError
+            ``runs`` has no such column.
+
+        Examples
+        --------
+        >>> import agentlab as al
+        >>> recs = al.load(al.example("cache")).where(arm="stable", eligible=True)
+        >>> set(recs.runs["arm"])
+        {'stable'}
+        """
+        frame = self.runs
+        unknown = sorted(set(columns) - set(frame.columns))
+        if unknown:
+            raise ConfigError(f"runs has no column {', '.join(unknown)}; it has {', '.join(frame.columns)}")
+        chosen = frame
+        for name, wanted in columns.items():
+            values = list(wanted) if isinstance(wanted, (list, tuple, set, frozenset)) else [wanted]
+            hit = chosen[name].isin([v for v in values if v is not None]).fillna(False)
+            chosen = chosen[hit | chosen[name].isna()] if None in values else chosen[hit]
+        kept = set(zip(chosen["study"], chosen["run_id"], strict=True))
+        return self._with([pair for pair in self._infos if (pair[1].study, pair[1].run_id) in kept])
+
+    def _with(self, infos: Iterable[tuple[int, RunInfo]]) -> Recordings:
+        return Recordings(self._sources, [(at, info.run_id) for at, info in infos])
+
+    def __add__(self, other: object) -> Recordings:
+        if not isinstance(other, Recordings):
+            return NotImplemented
+        shift = len(self._sources)
+        keep = [(at, info.run_id) for at, info in self._infos]
+        keep += [(at + shift, info.run_id) for at, info in other._infos]
+        return Recordings([*self._sources, *other._sources], keep)
+
+    # -- coverage
+
+    def coverage(self) -> list[dict[str, Any]]:
+        """Count the runs that can be used and say why the others cannot.
+
+        Returns
+        -------
+        list of dict
+            One per arm: ``arm``, ``n_runs``, ``n_used``, ``n_discarded``, ``reasons`` (code -> runs).
+        """
+        rows: list[dict[str, Any]] = []
+        for arm in self.arms:
+            infos = [info for _, info in self._infos if info.arm == arm]
+            reasons: dict[str, int] = {}
+            for info in infos:
+                for code in () if info.eligible else info.discard_codes:
+                    reasons[code] = reasons.get(code, 0) + 1
+            used = sum(info.eligible for info in infos)
+            rows.append(
+                {
+                    "arm": arm,
+                    "n_runs": len(infos),
+                    "n_used": used,
+                    "n_discarded": len(infos) - used,
+                    "reasons": reasons,
+                }
+            )
+        return rows
+
+    def __repr__(self) -> str:
+        rows = self.coverage()
+        used = sum(row["n_used"] for row in rows)
+        names = ", ".join(named.name for named in self._named) or "nothing"
+        lines = [f"Recordings of {names}: {used} of {len(self)} runs used"]
+        width = max((len(row["arm"]) for row in rows), default=0)
+        for row in rows:
+            reasons = ", ".join(f"{code} {n}" for code, n in row["reasons"].items())
+            tail = f", {row['n_discarded']} discarded ({reasons})" if row["n_discarded"] else ""
+            lines.append(f"  {row['arm']:<{width}}  {row['n_used']} of {row['n_runs']} used{tail}")
+        return "\n".join(lines)
+
+
+def _refuse_copies(sources: Sequence[Source]) -> None:
+    seen: dict[tuple[Any, ...], Source] = {}
+    for source in sources:
+        if source.identity in seen:
+            raise ConfigError(
+                f"{source.path} is the same study as {seen[source.identity].path}: its runs would count twice"
+            )
+        seen[source.identity] = source
+
+
+def _names(sources: Sequence[Source]) -> list[str]:
+    """Tell equal names apart by the folder above, then by number."""
+    names = [source.name for source in sources]
+    repeated = {name for name in names if names.count(name) > 1}
+    names = [
+        f"{source.path.resolve().parent.name}/{name}" if name in repeated else name
+        for source, name in zip(sources, names, strict=True)
+    ]
+    return [f"{n} ({names[:i].count(n) + 1})" if n in names[:i] else n for i, n in enumerate(names)]
+
+
+def load(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Recordings:
+    """Read recordings back; no network, no kernel.
+
+    Parameters
+    ----------
+    path : path or sequence of paths
+        A study's folder, a folder of studies, one run's folder, or a file that an importer knows (the
+        original cache script's report). Several are joined.
+
+    Returns
+    -------
+    Recordings
+
+    Raises
+    ------
+    RecordingError
+        Nothing is there, or it is damaged.
+    ImportFormatError
+        A file in no known format, or one that breaks its format.
+    ConfigError
+        One study is given twice.
+
+    Examples
+    --------
+    >>> import agentlab as al
+    >>> al.load(al.example("cache")).arms
+    ('stable', 'volatile')
+    """
+    if isinstance(path, (str, os.PathLike)):
+        return _load(Path(path).expanduser())
+    found = [_load(Path(one).expanduser()) for one in path]
+    if not found:
+        raise ConfigError("load([]): give at least one path")
+    joined = found[0]
+    for one in found[1:]:
+        joined = joined + one
+    return joined
+
+
+def _load(path: Path) -> Recordings:
+    if path.name in ("study.json", "run.json", EVENTS, GATEWAY) and path.is_file():
+        path = path.parent
+    if path.is_file():
+        from .importers import read
+
+        return Recordings([read(path)])
+    if not path.exists():
+        raise RecordingError(f"{path} does not exist")
+    if (path / "study.json").is_file():
+        return Recordings([StudyFolder(path)])
+    if (path / "run.json").is_file():
+        return _load_run(path)
+    studies = sorted(p.parent for p in path.glob("*/study.json"))
+    if studies:
+        return Recordings([StudyFolder(one) for one in studies])
+    raise RecordingError(f"{path} holds no study: study.json is missing there and in the folders below")
+
+
+def _load_run(path: Path) -> Recordings:
+    folder = path.resolve().parent.parent
+    if not (folder / "study.json").is_file():
+        return Recordings([StudyFolder(path)])
+    study = StudyFolder(folder)
+    return Recordings(
+        [study], [(0, run.run_id) for run in study.runs if run.path and run.path.name == path.resolve().name]
+    )
+
+
+def example(name: str) -> Path:
+    """Return the path of a recording that is shipped with agentlab.
+
+    Parameters
+    ----------
+    name : str
+        ``"cache"``.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    ConfigError
+        There is no such example.
+
+    Examples
+    --------
+    >>> example("cache").name
+    'cache'
+    """
+    path = _EXAMPLES / name
+    if not (path / "study.json").is_file():
+        have = ", ".join(sorted(p.parent.name for p in _EXAMPLES.glob("*/study.json"))) or "none"
+        raise ConfigError(f"there is no example {name!r}; there are: {have}")
+    return path
