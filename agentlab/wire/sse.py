@@ -58,6 +58,8 @@ class SSEParser:
         Reconnection time in ms that the stream asked for.
     last_id : str
         Last event id.
+    error : ProtocolError or None
+        Set once an event is longer than the limit; nothing can be read after it.
 
     Examples
     --------
@@ -71,7 +73,7 @@ class SSEParser:
         self.retry: int | None = None
         self.last_id = ""
         self._limit = limit_bytes
-        self._error: ProtocolError | None = None
+        self.error: ProtocolError | None = None
         self._bom: bytes | None = b""  # what came of a possible mark; None once that is settled
         self._offset = 0  # of the first byte that is not in a complete line
         self._skip_lf = False  # the last read ended in CR: an LF at once is its second half
@@ -106,8 +108,8 @@ class SSEParser:
             An event is longer than the limit. Events before it are returned first, the error comes with the
             next call.
         """
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
         self.n_bytes += len(chunk)
         if self._bom is not None:
             chunk = self._after_bom(chunk)
@@ -116,11 +118,11 @@ class SSEParser:
             cut = chunk.find(b"\n\n") + 2  # 1 when the event does not end here, and then:
             self._lines(chunk if cut == 1 else chunk[:cut], t, events)
             chunk = b"" if cut == 1 else chunk[cut:]
-        if chunk and self._error is None:
+        if chunk and self.error is None:
             self._blocks(chunk, t, events)
         self.n_events += len(events)
-        if self._error is not None and not events:
-            raise self._error
+        if self.error is not None and not events:
+            raise self.error
         return events
 
     def close(self) -> int:
@@ -136,8 +138,8 @@ class SSEParser:
         ProtocolError
             An event was longer than the limit.
         """
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
         self.n_truncated = int(bool(self._begun is not None or self._bom))
         self._partial.clear()
         self._clear()
@@ -183,7 +185,7 @@ class SSEParser:
                 self._partial.clear()
                 self._partial_bytes = 0
             self._line(line.rstrip(b"\r\n"), t, events)
-            if self._error is not None:
+            if self.error is not None:
                 return
             self._offset += len(line)
         self._skip_lf = chunk.endswith(b"\r")
@@ -210,7 +212,7 @@ class SSEParser:
             return True
         offset = self._offset if self._begun is None else self._begun_offset
         what = f"the event that begins at byte {offset} of the stream is longer than {self._limit} bytes"
-        self._error = ProtocolError(what, offset=offset)
+        self.error = ProtocolError(what, offset=offset)
         self._partial.clear()
         self._clear()
         return False
