@@ -23,7 +23,6 @@ from .sse import SSEEvent, SSEParser
 
 Ended = Literal["closed", "clean", "failed", "silent"]
 
-
 _QUEUE_BYTES = 4 * 2**20  # unparsed bytes at which the socket is left alone until the task has caught up
 
 
@@ -55,6 +54,8 @@ class _Tap(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._inner.connection_lost(exc)
         self._take(time.monotonic_ns())
+        # aiohttp leaves the body without an end when a chunk's size is no number.
+        self.finish(exc or ConnectionError("the connection ended inside the response"))
 
     def pause_writing(self) -> None:
         self._inner.pause_writing()
@@ -67,10 +68,10 @@ class _Tap(asyncio.Protocol):
             while body := self._content.read_nowait():
                 self._reads.append((t, body))
                 self._size += len(body)
-        except (aiohttp.ClientError, OSError) as error:
+            if self._content.is_eof():
+                self.finish(None)
+        except Exception as error:  # whatever aiohttp or the socket set as the end of the body
             self.finish(error)
-        if self._content.is_eof():
-            self.finish(None)
         if self._size > _QUEUE_BYTES and self._transport is not None:
             self._transport.pause_reading()
         self._wake()
