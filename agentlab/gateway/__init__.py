@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .promptcache import PromptCache
+    from .script import ScriptedModel
+    from .settings import Gateway
+    from .step import Fault, Step
+
 _WHERE = {
-    "Fault": "script",
+    "Fault": "step",
     "Gateway": "settings",
     "PromptCache": "promptcache",
     "ScriptedModel": "script",
-    "Step": "script",
+    "Step": "step",
 }
 
-__all__ = sorted(_WHERE)
+__all__ = ["Fault", "Gateway", "PromptCache", "ScriptedModel", "Step"]
 
 
 def __getattr__(name: str) -> object:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 from .attribution import Link, Owner
 from .dialects.base import Dialect, ModelRequest, Piece
@@ -37,8 +38,9 @@ class Exchange:
         self.reason: str | None = None
         self.finish: str | None = None
         self.terminal_seen = False
-        self.usage: Usage | None = None
-        self.raw_usage: Any = None
+        self._dialect: Dialect | None = None
+        self._usage = Usage(reason="no_usage")
+        self._raw_usage: Any = None
 
     def begin(
         self,
@@ -77,7 +79,7 @@ class Exchange:
             "body_bytes": len(body),
             "retry_of": link.retry_of,
         }
-        self._convention = dialect.convention
+        self._dialect = dialect
         if request is not None:
             fields |= {
                 "model": request.model,
@@ -122,6 +124,18 @@ class Exchange:
             fields["content"] = {"text": piece.text}
         self._write(t, "request.chunk", fields)
 
+    def report(self, usage: object) -> None:
+        """Note the usage that the model reported.
+
+        Parameters
+        ----------
+        usage : mapping or None
+            As it was spelled; of its values only numbers are kept.
+        """
+        if self._dialect is not None:
+            self._usage = self._dialect.read_usage(usage)
+        self._raw_usage = _numbers(usage)
+
     def end(self, t: int | None = None) -> None:
         """Write ``request.end``, once.
 
@@ -133,23 +147,27 @@ class Exchange:
         if self.ended:
             return
         self.ended = True
-        usage = self.usage
-        reason = self.reason or (usage.reason if usage else "no_usage")
-        self._write(
-            t if t is not None else time.monotonic_ns(),
-            "request.end",
-            {
-                "status": self.status,
-                "terminal_seen": self.terminal_seen,
-                "finish": self.finish,
-                "fault": self.fault,
-                "usage": self.raw_usage,
-                "convention": self._convention,
-                **(usage.counts() if usage else {}),
-                "reason": reason,
-                "unknown_usage_keys": list(usage.unknown_keys) if usage and usage.unknown_keys else None,
-            },
-        )
+        fields: dict[str, Any] = {
+            "status": self.status,
+            "terminal_seen": self.terminal_seen,
+            "finish": self.finish[:64] if self.finish else None,
+            "fault": self.fault,
+            "usage": self._raw_usage,
+            "convention": self._dialect.convention if self._dialect else None,
+            **self._usage.counts(),
+            "reason": self.reason or self._usage.reason,
+            "unknown_usage_keys": list(self._usage.unknown_keys) or None,
+        }
+        self._write(t if t is not None else time.monotonic_ns(), "request.end", fields)
 
     def _write(self, t: int, kind: str, fields: dict[str, Any]) -> None:
         self._journal.write(self.owner.file, t, kind, {"request": self.number, **fields})
+
+
+def _numbers(value: object) -> Any:  # noqa: ANN401
+    """Return the numbers of a usage object; text in it may be anything."""
+    if isinstance(value, Mapping):
+        kept = {str(key): _numbers(part) for key, part in cast("Mapping[str, object]", value).items()}
+        return {key: part for key, part in kept.items() if part is not None} or None
+    finite = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < float("inf")
+    return value if finite else None

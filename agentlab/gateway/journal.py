@@ -1,4 +1,4 @@
-"""The gateway's evidence: append-only JSON lines, one ``write`` each, so that a crash loses at most the last."""
+"""The gateway's evidence: append-only JSON lines, one write each, so that a crash loses at most the last."""
 
 from __future__ import annotations
 
@@ -9,12 +9,34 @@ from typing import Any
 
 
 class Journal:
-    """Append lines to the files of the runs; a file is opened on first use, with mode 0600."""
+    """Append lines to the files of the runs (mode 0600).
+
+    Attributes
+    ----------
+    failed : str or None
+        Name of the file system's first error, e.g. ``"ENOSPC"``. Requests go on; the owner is told.
+    """
 
     def __init__(self) -> None:
-        self._files: dict[str, int] = {}
-        #: Name of the first error of the file system, e.g. ``"ENOSPC"``; requests go on, the owner is told.
         self.failed: str | None = None
+        self._files: dict[str, int] = {}
+        self._torn: set[str] = set()
+
+    def open(self, path: str | None) -> None:
+        """Open a file ahead of its first line.
+
+        Parameters
+        ----------
+        path : str or None
+            File; None: nothing.
+        """
+        if path is None or path in self._files:
+            return
+        try:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+            self._files[path] = os.open(path, flags, 0o600)
+        except OSError as error:
+            self._fail(error)
 
     def write(self, path: str | None, t: int, kind: str, fields: dict[str, Any]) -> None:
         """Append one line.
@@ -34,26 +56,37 @@ class Journal:
             return
         row = {"t": t, "kind": kind, **{key: value for key, value in fields.items() if value is not None}}
         line = json.dumps(row, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        self.open(path)
+        file = self._files.get(path)
+        if file is None:
+            return
         try:
-            file = self._files.get(path)
-            if file is None:
-                file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-                self._files[path] = file
+            if path in self._torn:
+                line = b"\n" + line
             written = os.write(file, line)
-            if written != len(line):
+            self._torn.discard(path)
+            if written < len(line):
+                self._torn.add(path)
                 raise OSError(errno.ENOSPC, "short write")
         except OSError as error:
-            self.failed = self.failed or errno.errorcode.get(error.errno or 0, "EIO")
+            self._fail(error)
 
-    def close(self, path: str | None = None) -> None:
-        """Close one file, or all.
+    def close(self, path: str | None) -> None:
+        """Close one file; it is opened again when it is written to later.
 
         Parameters
         ----------
-        path : str, optional
-            Which one; it is opened again when written to.
+        path : str or None
+            Which one.
         """
-        for name in [path] if path is not None else list(self._files):
-            file = self._files.pop(name, None) if name is not None else None
-            if file is not None:
-                os.close(file)
+        file = self._files.pop(path, None) if path is not None else None
+        if file is not None:
+            os.close(file)
+
+    def close_all(self) -> None:
+        """Close all files."""
+        for path in list(self._files):
+            self.close(path)
+
+    def _fail(self, error: OSError) -> None:
+        self.failed = self.failed or errno.errorcode.get(error.errno or 0, "EIO")

@@ -6,70 +6,61 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 import sys
-import tempfile
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
-from ..errors import GatewayError, RecordingError, StartupError
+from ..errors import ConfigError, GatewayError, RecordingError, StartupError
+from ..wire.children import Child, Children
+from .dialects import DIALECTS
 from .settings import Gateway
 
 _START_S = 30.0
 _ORDER_S = 10.0
-_CLOSE_S = 2.0
-#: Base path of each dialect, below the gateway's root: what an agent is configured with.
-_BASES = {"chat": "/v1"}
+_CLOSE_S = 1.0
 
 
 async def start(
-    gateway: Gateway, *, folder: str | Path | None = None, keep: Literal["numbers", "content"] = "numbers"
+    gateway: Gateway,
+    *,
+    folder: str | Path | None = None,
+    keep: Literal["numbers", "content"] = "numbers",
+    children: Children | None = None,
 ) -> Live:
-    """Start the gateway's process.
+    """Start the gateway's process; see :meth:`agentlab.Gateway.start`.
 
     Parameters
     ----------
     gateway : Gateway
         The settings.
     folder : str or Path, optional
-        Where requests outside runs are recorded; None: a private folder, removed at the end.
+        Where requests outside runs are recorded.
     keep : {"numbers", "content"}
         Whether prompts and answers are recorded.
+    children : Children, optional
+        What the process is started with; None: its own.
 
     Returns
     -------
     Live
-
-    Raises
-    ------
-    StartupError
-        The process did not become ready.
     """
-    private = None if folder is not None else Path(tempfile.mkdtemp(prefix="agentlab-gateway-"))
-    file = (Path(folder) if folder is not None else Path(str(private))).absolute() / "gateway.jsonl"
-    stderr = tempfile.TemporaryFile()
-    settings = {"gateway": gateway.to_dict(), "file": str(file), "keep": keep}
+    if keep not in ("numbers", "content"):
+        raise ConfigError(f"keep={keep!r}: write 'numbers' or 'content'")
+    key = _key(gateway)
+    own = children if children is not None else await Children().__aenter__()
     try:
-        process = await _spawn(stderr)
-        try:
-            async with asyncio.timeout(_START_S):
-                ready = await _ask(process, settings)
-        except BaseException:
-            await _end(process)
-            raise
-        if "url" not in ready:
-            await _end(process)
-            raise StartupError(f"the gateway did not start: {ready.get('error', ready)}", phase="startup")
-    except (GatewayError, OSError, TimeoutError) as error:
-        raise StartupError(
-            f"the gateway's process did not become ready: {error}{_tail(stderr)}", phase="startup"
-        ) from error
+        private = await own.folder()
+        file = (private if folder is None else Path(folder).absolute()) / "gateway.jsonl"
+        child = await _spawn(own, private / "stderr")
+        settings = {"gateway": gateway.to_dict(), "file": str(file), "keep": keep, "key": key}
+        ready = await _ready(child, settings, private / "stderr")
     except BaseException:
-        if private is not None:
-            shutil.rmtree(private, ignore_errors=True)
-        stderr.close()
+        if children is None:
+            await own.close()
         raise
-    return Live(process, ready, file=file, private=private, stderr=stderr)
+    return Live(
+        child, ready, file=file, stderr=private / "stderr", children=own if children is None else None
+    )
 
 
 class Live:
@@ -77,38 +68,39 @@ class Live:
 
     Parameters
     ----------
-    process : asyncio.subprocess.Process
-        The gateway's.
+    child : Child
+        The gateway's process.
     ready : dict
         What it said: url, token, pid.
     file : Path
         Lines of requests outside runs.
-    private : Path or None
-        Folder to be removed at the end.
-    stderr : binary file
+    stderr : Path
         Its error output.
+    children : Children or None
+        Closed with it.
+
+    Attributes
+    ----------
+    pid : int
+        Of the process.
+    refused : dict
+        Calls refused with 403 so far, counted by what was wrong: path, method, host, token. Brought up to
+        date by each of the methods.
     """
 
     def __init__(
-        self,
-        process: asyncio.subprocess.Process,
-        ready: dict[str, Any],
-        *,
-        file: Path,
-        private: Path | None,
-        stderr: IO[bytes],
+        self, child: Child, ready: dict[str, Any], *, file: Path, stderr: Path, children: Children | None
     ) -> None:
-        self._process = process
+        self.pid = int(ready["pid"])
+        self.refused: dict[str, int] = {}
+        self._child = child
         self._url = str(ready["url"])
         self._token = str(ready["token"])
-        self._files: list[Path] = [file]
-        self._private = private
+        self._files = [file]
         self._stderr = stderr
+        self._children = children
         self._lock = asyncio.Lock()
         self._closed: list[dict[str, Any]] | None = None
-        self.pid = int(ready["pid"])
-        #: Requests refused with 403, by what was wrong: path, method, host, token.
-        self.refused: dict[str, int] = {}
 
     def __repr__(self) -> str:
         return f"<gateway at {self._url}, pid {self.pid}{', closed' if self._closed is not None else ''}>"
@@ -131,17 +123,17 @@ class Live:
         str
             E.g. ``http://127.0.0.1:PORT/v1``.
         """
-        if dialect not in _BASES:
-            raise GatewayError(f"the gateway does not speak {dialect!r} yet; it speaks {', '.join(_BASES)}")
-        return self._url + _BASES[dialect]
+        if dialect not in DIALECTS:
+            raise ConfigError(f"the gateway does not speak {dialect!r} yet; it speaks {', '.join(DIALECTS)}")
+        return self._url + DIALECTS[dialect].base
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """Finished requests, each with the fields of its begin and end lines and its stamps in ns."""
+        """Finished requests: fields of their begin and end lines, ``t_begin, t_first, t_end`` in ns."""
         return list(self._closed) if self._closed is not None else _finished(self._files)
 
     async def begin(self, run_id: str, arm: str, file: str | Path) -> None:
-        """Say that a run begins: sessions first seen from now on belong to it.
+        """Say that a run begins: sessions first seen from now on belong to it, for ever.
 
         Parameters
         ----------
@@ -155,7 +147,7 @@ class Live:
         GatewayError
             The process is gone.
         RecordingError
-            Lines could not be written.
+            Lines cannot be written.
         """
         path = Path(file).absolute()
         if path not in self._files:
@@ -169,6 +161,13 @@ class Live:
         -------
         int
             Requests of the run that are still open; they go on being recorded in it.
+
+        Raises
+        ------
+        GatewayError
+            The process is gone.
+        RecordingError
+            Lines could not be written.
         """
         return int((await self._order({"op": "run", "run_id": None}))["open"])
 
@@ -177,87 +176,87 @@ class Live:
         if self._closed is not None:
             return
         try:
-            with contextlib.suppress(GatewayError, RecordingError, OSError):
-                await asyncio.shield(asyncio.wait_for(self._order({"op": "close"}), _CLOSE_S))
+            with contextlib.suppress(GatewayError, RecordingError, TimeoutError):
+                await asyncio.wait_for(self._order({"op": "close"}), _CLOSE_S)
+                await asyncio.wait_for(self._child.wait(), _CLOSE_S)
         finally:
             self._closed = _finished(self._files)
-            if self._private is not None:
-                shutil.rmtree(self._private, ignore_errors=True)
-            await _end(self._process)
-            self._stderr.close()
+            if self._children is not None:
+                await self._children.close()
+            else:
+                await self._child.terminate()
 
     async def _order(self, order: dict[str, Any]) -> dict[str, Any]:
         async with self._lock:
             try:
-                async with asyncio.timeout(_ORDER_S):
-                    answer = await _ask(self._process, order)
+                answer = await asyncio.wait_for(_ask(self._child, order), _ORDER_S)
             except TimeoutError:
                 raise GatewayError(f"the gateway did not answer the order {order['op']!r}") from None
             except GatewayError as error:
                 raise GatewayError(f"{error}{_tail(self._stderr)}") from error
         if not answer.get("ok"):
             raise GatewayError(f"the gateway refused an order: {answer.get('error')}")
-        self.refused = answer.get("refused", {})
-        if answer.get("failed"):
+        self.refused = answer["refused"]
+        if answer["failed"]:
             raise RecordingError(
-                f"the gateway could not write its lines: {answer['failed']}; free the disk and go on"
+                f"the gateway could not write its lines ({answer['failed']}): look at the disk and the folder"
             )
         return answer
 
 
-async def _spawn(stderr: IO[bytes]) -> asyncio.subprocess.Process:
-    """Start the process with an environment built from nothing."""
+def _key(gateway: Gateway) -> str | None:
+    if gateway.key_env is None:
+        return None
+    key = os.environ.get(gateway.key_env)
+    if not key:
+        raise ConfigError(f"Gateway(key_env={gateway.key_env!r}): this environment variable is not set")
+    return key
+
+
+async def _spawn(children: Children, stderr: Path) -> Child:
+    """Start the process with an environment built from nothing; the key travels over stdin only."""
     env = {
         "PATH": os.environ.get("PATH", os.defpath),
-        # A cache rule may be the user's own module: it is found as it is here.
+        # A cache rule may be a module of the user's: it is found as it is here.
         "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path),
         "LC_ALL": "C.UTF-8",
     }
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",
-        "-m",
-        "agentlab.gateway.server",
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=stderr,
-        env=env,
-        start_new_session=True,
-    )
+    argv = [sys.executable, "-P", "-m", "agentlab.gateway.server"]
+    return await children.spawn(argv, env=env, stdin="pipe", stdout="pipe", stderr=stderr)
 
 
-async def _ask(process: asyncio.subprocess.Process, message: dict[str, Any]) -> dict[str, Any]:
-    """Write one line and read one."""
-    assert process.stdin is not None and process.stdout is not None
+async def _ready(child: Child, settings: dict[str, Any], stderr: Path) -> dict[str, Any]:
+    """Hand over the settings and wait until the process listens."""
     try:
-        process.stdin.write(json.dumps(message).encode() + b"\n")
-        await process.stdin.drain()
-        line = await process.stdout.readline()
-    except ConnectionError as error:
-        raise GatewayError("the gateway's process is gone") from error
+        ready = await asyncio.wait_for(_ask(child, settings), _START_S)
+    except (GatewayError, TimeoutError) as error:
+        reason = str(error) or f"nothing heard in {_START_S:g} s"
+        raise StartupError(f"the gateway did not start: {reason}{_tail(stderr)}", phase="startup") from error
+    if ready.get("type") == "ConfigError":
+        raise ConfigError(ready["error"])
+    if "url" not in ready:
+        raise StartupError(f"the gateway did not start: {ready.get('error')}", phase="startup")
+    return ready
+
+
+async def _ask(child: Child, message: dict[str, Any]) -> dict[str, Any]:
+    """Write one line and read one."""
+    assert child.stdin is not None and child.stdout is not None
+    try:
+        child.stdin.write(json.dumps(message).encode() + b"\n")
+        await child.stdin.drain()
+        line = await child.stdout.readline()
+    except ConnectionError:
+        line = b""
     if not line:
         raise GatewayError("the gateway's process is gone")
     return json.loads(line)
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Close the lifeline, and kill what does not end by it."""
-    if process.stdin is not None:
-        process.stdin.close()
-    try:
-        async with asyncio.timeout(_CLOSE_S):
-            await process.wait()
-    except (TimeoutError, asyncio.CancelledError):
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        raise
-
-
-def _tail(stderr: IO[bytes]) -> str:
+def _tail(stderr: Path) -> str:
     """Return the end of the process's error output for a message."""
-    with contextlib.suppress(OSError, ValueError):
-        stderr.seek(0)
-        text = stderr.read().decode("utf-8", "replace").strip()
+    with contextlib.suppress(OSError):
+        text = stderr.read_text("utf-8", "replace").strip()
         return f"\n{text[-800:]}" if text else ""
     return ""
 
@@ -265,20 +264,17 @@ def _tail(stderr: IO[bytes]) -> str:
 def _finished(files: list[Path]) -> list[dict[str, Any]]:
     """Join the begin and end lines of each request."""
     rows: dict[int, dict[str, Any]] = {}
-    for file in files:
-        if not file.is_file():
-            continue
-        for line in file.read_bytes().split(b"\n"):
-            try:
-                event = json.loads(line)
-            except ValueError:
-                continue
-            kind, t = event.pop("kind"), event.pop("t")
-            row = rows.setdefault(event["request"], {"n_chunks": 0})
-            if kind == "request.chunk":
-                row["n_chunks"] += 1
-                row.setdefault("t_first", t)
-            else:
-                row.update(event)
-                row["t_begin" if kind == "request.begin" else "t_end"] = t
+    for line in (line for file in files if file.is_file() for line in file.read_bytes().split(b"\n")):
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue  # the empty rest, or a last line under way
+        kind, t = event.pop("kind"), event.pop("t")
+        row = rows.setdefault(event["request"], {"n_chunks": 0})
+        if kind == "request.chunk":
+            row["n_chunks"] += 1
+            row.setdefault("t_first", t)
+        else:
+            row.update(event)
+            row["t_begin" if kind == "request.begin" else "t_end"] = t
     return [rows[number] for number in sorted(rows) if "t_end" in rows[number]]

@@ -1,169 +1,149 @@
-"""Play an answer onto a connection: each piece at its own deadline, stamped just before and after the write."""
+"""Play a scripted model's answers: each piece at its own deadline, stamped before and after the write."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import socket
-import struct
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from .dialects.base import Dialect, ModelRequest, Piece
-from .exchange import Exchange
-from .script import Fault
+from .call import Call
+from .dialects.base import Piece, Renderer
+from .promptcache import Scope
+from .script import ScriptedModel
 from .scripted import Answer, Model
+from .step import Fault
 
-if TYPE_CHECKING:
-    from aiohttp import web
-
-_SCRIPTED = "fault of the script"
+_MESSAGE = "a fault of the script"
 _YIELD_EVERY = 64
 
 
-class Player:
-    """Play one answer.
+class ScriptedUpstream:
+    """Answer from a script.
 
     Parameters
     ----------
-    model : Model
-        Told when the prompt was read.
-    dialect, request, answer, exchange
-        What is played, in which spelling, and where it is recorded.
-    start_ns : int
-        End of the request's body: deadlines count from here.
+    script : ScriptedModel
+        The settings.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        *,
-        dialect: Dialect,
-        request: ModelRequest,
-        answer: Answer,
-        exchange: Exchange,
-        start_ns: int,
-    ) -> None:
-        self._model = model
-        self._dialect = dialect
-        self._request = request
-        self._answer = answer
-        self._exchange = exchange
-        self._start_ns = start_ns
-        self._renderer = dialect.renderer(request, exchange.number)
+    def __init__(self, script: ScriptedModel) -> None:
+        self._scope: Scope = script.cache.scope
+        self._model = Model(script)
 
-    async def play(self, http: web.BaseRequest) -> web.StreamResponse:
-        """Answer the HTTP request.
+    async def answer(self, call: Call) -> None:
+        """Answer one call.
 
         Parameters
         ----------
-        http : aiohttp.web.BaseRequest
-            To be answered.
-
-        Returns
-        -------
-        aiohttp.web.StreamResponse
+        call : Call
+            Under way.
         """
-        self._exchange.reason = self._answer.reason
-        fault = self._answer.fault
-        try:
-            if fault is not None and fault.kind == "status":
-                return await self._status(http, fault)
-            self._exchange.status = 200
-            if self._request.stream:
-                return await self._stream(http, fault)
-            return await self._whole(http, fault)
-        except (ConnectionError, asyncio.CancelledError) as error:
-            # The agent went away, or we reset the connection ourselves.
-            self._exchange.fault = self._exchange.fault or "client_gone"
-            if isinstance(error, asyncio.CancelledError):
-                raise
-            return _response(200)
+        answer = self._model.answer(
+            call.request,
+            dialect=call.dialect,
+            session=call.session,
+            namespace=call.owner.namespace(self._scope),
+        )
+        call.exchange.reason = answer.reason
+        await _Play(self._model, call, answer).run()
 
-    async def _status(self, http: web.BaseRequest, fault: Fault) -> web.StreamResponse:
+    async def close(self) -> None:
+        """Free what it holds: nothing."""
+
+
+class _Play:
+    """Play one answer."""
+
+    def __init__(self, model: Model, call: Call, answer: Answer) -> None:
+        self._model = model
+        self._call = call
+        self._answer = answer
+        self._exchange = call.exchange
+        self._wire = call.wire
+        self._renderer: Renderer = call.dialect.renderer(call.request, call.exchange.number)
+
+    async def run(self) -> None:
+        fault = self._answer.fault
+        if fault is not None and fault.kind == "status":
+            await self._status(fault)
+        elif self._call.request.stream:
+            await self._stream(fault)
+        else:
+            await self._whole(fault)
+
+    async def _status(self, fault: Fault) -> None:
         await self._until(self._answer.step.first_event_s)
         self._exchange.status, self._exchange.fault = fault.code, "status"
-        response = _response(fault.code, "application/json")
-        if fault.retry_after_s is not None:
-            response.headers["retry-after"] = f"{fault.retry_after_s:g}"
-        return await _send(http, response, self._dialect.error_body(fault.code, _SCRIPTED))
+        headers = {} if fault.retry_after_s is None else {"retry-after": f"{fault.retry_after_s:g}"}
+        await self._wire.send(fault.code, self._call.dialect.error_body(fault.code, _MESSAGE), headers)
 
-    async def _stream(self, http: web.BaseRequest, fault: Fault | None) -> web.StreamResponse:
+    async def _stream(self, fault: Fault | None) -> None:
         await self._until(self._answer.step.first_event_s)
-        response = _response(200, "text/event-stream")
-        response.headers["cache-control"] = "no-cache"
-        await response.prepare(http)
-        await response.write(self._renderer.opening())
-        for index, (due, piece) in enumerate(self._answer.pieces):
-            if fault is not None and index >= fault.after:
-                break
+        self._exchange.status = 200
+        await self._wire.start(200, "text/event-stream")
+        await self._wire.write(self._renderer.opening())
+        pieces = self._answer.pieces if fault is None else self._answer.pieces[: fault.after]
+        for index, (due, piece) in enumerate(pieces):
             await self._until(due)
             if index == 0:
-                self._model.prefilled(self._answer, self._request)
+                self._model.prefilled(self._answer, self._call.request)
             frame = self._renderer.piece(piece)
             emit = time.monotonic_ns()
-            await response.write(frame)
+            await self._wire.write(frame)
             self._exchange.chunk(piece, t=time.monotonic_ns(), emit_ns=emit)
             if index % _YIELD_EVERY == _YIELD_EVERY - 1:
-                await asyncio.sleep(0)
+                await asyncio.sleep(0)  # a reply without a pace must not hold up the others
         if fault is not None:
-            await self._break(http, response, fault, self._dialect.error_frame(fault.code, _SCRIPTED))
-            return response
+            await self._break(fault, self._call.dialect.error_frame(fault.code, _MESSAGE))
+            return
         await self._until(self._answer.end_s)
-        if not self._answer.pieces:
-            self._model.prefilled(self._answer, self._request)
-        await response.write(self._renderer.closing(self._answer.finish, self._answer.usage))
-        self._finished(usage_sent=self._request.wants_usage)
-        await response.write_eof()
-        return response
+        if not pieces:
+            self._model.prefilled(self._answer, self._call.request)
+        await self._wire.write(self._renderer.closing(self._answer.finish, self._answer.usage))
+        self._finished(usage_sent=self._call.request.wants_usage)
+        await self._wire.end()
 
-    async def _whole(self, http: web.BaseRequest, fault: Fault | None) -> web.StreamResponse:
+    async def _whole(self, fault: Fault | None) -> None:
         await self._until(self._answer.end_s)
-        self._model.prefilled(self._answer, self._request)
+        self._exchange.status = 200
+        self._model.prefilled(self._answer, self._call.request)
         pieces = [piece for _, piece in self._answer.pieces]
         body = self._renderer.body(pieces, self._answer.finish, self._answer.usage)
-        response = _response(200, "application/json")
         if fault is not None:
-            await response.prepare(http)
+            await self._wire.start(200, "application/json")
             if fault.kind in ("cut", "reset", "hang"):
-                await response.write(body[: len(body) // 2])
-            await self._break(http, response, fault, self._dialect.error_body(fault.code, _SCRIPTED))
-            return response
+                await self._wire.write(body[: len(body) // 2])
+            await self._break(fault, self._call.dialect.error_body(fault.code, _MESSAGE))
+            return
         emit = time.monotonic_ns()
-        await _send(http, response, body)
+        await self._wire.send(200, body)
         t = time.monotonic_ns()
         for piece in _joined(pieces):
             self._exchange.chunk(piece, t=t, emit_ns=emit)
         self._finished(usage_sent=True)
-        return response
 
-    async def _break(
-        self, http: web.BaseRequest, response: web.StreamResponse, fault: Fault, error: bytes
-    ) -> None:
+    async def _break(self, fault: Fault, error: bytes) -> None:
         """Play a fault in the middle of a reply."""
         self._exchange.fault = fault.kind
         if fault.kind == "reset":
-            _reset(http)
-            raise ConnectionResetError(_SCRIPTED)
+            self._wire.reset()
+            return
         if fault.kind == "hang":
-            await asyncio.Event().wait()
+            await asyncio.Event().wait()  # until the agent goes away
         if fault.kind == "garbage":
-            await response.write(b'data: {"choices":[{"delta":{"content"\n\n')
+            await self._wire.write(b'data: {"choices":[{"delta":{"content"\n\n')
         if fault.kind == "error":
-            await response.write(error)
-        await response.write_eof()
+            await self._wire.write(error)
+        await self._wire.end()
 
     def _finished(self, *, usage_sent: bool) -> None:
         """Note the end of a reply that is whole."""
-        exchange, answer = self._exchange, self._answer
-        exchange.terminal_seen, exchange.finish = True, answer.finish
-        exchange.raw_usage = answer.usage if usage_sent else None
-        exchange.usage = self._dialect.read_usage(exchange.raw_usage)
+        self._exchange.terminal_seen, self._exchange.finish = True, self._answer.finish
+        self._exchange.report(self._answer.usage if usage_sent else None)
 
     async def _until(self, due_s: float) -> None:
         """Sleep until a deadline that counts from the end of the request's body."""
-        left = due_s - (time.monotonic_ns() - self._start_ns) / 1e9
+        left = due_s - (time.monotonic_ns() - self._call.start_ns) / 1e9
         if left > 0:
             await asyncio.sleep(left)
 
@@ -172,34 +152,8 @@ def _joined(pieces: Sequence[Piece]) -> list[Piece]:
     """Join the pieces of each part of a reply."""
     parts: dict[tuple[str, int], Piece] = {}
     for piece in pieces:
-        key = (piece.kind, piece.index)
-        before = parts.get(key)
-        parts[key] = (
+        before = parts.get((piece.kind, piece.index))
+        parts[piece.kind, piece.index] = (
             piece if before is None else Piece(piece.kind, before.text + piece.text, piece.index, before.call)
         )
     return list(parts.values())
-
-
-def _response(status: int, content_type: str = "application/json") -> web.StreamResponse:
-    from aiohttp import web
-
-    return web.StreamResponse(status=status, headers={"content-type": content_type})
-
-
-async def _send(http: web.BaseRequest, response: web.StreamResponse, body: bytes) -> web.StreamResponse:
-    response.content_length = len(body)
-    await response.prepare(http)
-    await response.write(body)
-    await response.write_eof()
-    return response
-
-
-def _reset(http: web.BaseRequest) -> None:
-    """Send a TCP reset instead of a clean end."""
-    transport = http.transport
-    if transport is None:
-        return
-    with contextlib.suppress(OSError, AttributeError):
-        linger = struct.pack("ii", 1, 0)
-        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-    transport.abort()

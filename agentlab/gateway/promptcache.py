@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 
 from ..errors import ConfigError
 from .canonical import BYTES_PER_TOKEN, Canonical
+from .checks import given, number
 
 #: A rule: the ascending prefix lengths in tokens at which this prompt may be cached.
 Rule = Callable[[Canonical], Iterable[int]]
@@ -36,6 +37,12 @@ def openai_rule(prompt: Canonical) -> Iterable[int]:
     -------
     iterable of int
         Tokens, ascending.
+
+    Examples
+    --------
+    >>> from agentlab.gateway.canonical import canonical
+    >>> list(openai_rule(canonical([], ["x" * 5000], [])))
+    [1024, 1152]
     """
     return range(1024, prompt.n_tokens + 1, 128)
 
@@ -49,14 +56,19 @@ class PromptCache:
 
     Parameters
     ----------
-    rule : str
-        ``"openai"``, or ``"module:function"``, a function that takes the prompt
-        (:class:`~agentlab.gateway.canonical.Canonical`) and returns the ascending prefix lengths in tokens
-        at which it may be cached.
+    rule : str or callable
+        ``"openai"``, or a function of an importable module (or its name, ``"module:function"``) that takes
+        the prompt (:class:`~agentlab.gateway.canonical.Canonical`) and returns the ascending prefix lengths
+        in tokens at which it may be cached.
     scope : {"run", "arm", "study"}
         What shares a cache. With ``"run"`` every run starts cold, so runs stay independent.
     lifetime_s : float, default 300
         Seconds without use after which a prefix is forgotten.
+
+    Raises
+    ------
+    ConfigError
+        A setting is wrong.
 
     Examples
     --------
@@ -69,18 +81,18 @@ class PromptCache:
     lifetime_s: float = 300.0
 
     def __post_init__(self) -> None:
-        module, colon, function = str(self.rule).partition(":")
-        if not isinstance(self.rule, str) or not (self.rule in _RULES or (colon and module and function)):
+        rule = given(self.rule)
+        object.__setattr__(self, "rule", _importable(rule) if callable(rule) else rule)
+        module, _, function = str(self.rule).partition(":")
+        if self.rule not in _RULES and not (module and function):
             raise ConfigError(
-                f"PromptCache(rule={self.rule!r}): write {', '.join(map(repr, _RULES))} or the importable name "
-                "'module:function' of a function that takes a prompt and returns prefix lengths in tokens"
+                f"PromptCache(rule={self.rule!r}): write {', '.join(map(repr, _RULES))} or the importable "
+                "name 'module:function' of a function that takes a prompt and returns prefix lengths in "
+                "tokens"
             )
         if self.scope not in ("run", "arm", "study"):
             raise ConfigError(f"PromptCache(scope={self.scope!r}): write 'run', 'arm' or 'study'")
-        if isinstance(self.lifetime_s, bool) or not isinstance(self.lifetime_s, (int, float)):
-            raise ConfigError(f"PromptCache(lifetime_s={self.lifetime_s!r}): give a number of seconds")
-        if not 0 < self.lifetime_s < float("inf"):
-            raise ConfigError(f"PromptCache(lifetime_s={self.lifetime_s!r}): give seconds above 0")
+        number("PromptCache", "lifetime_s", self.lifetime_s, above=True)
         object.__setattr__(self, "lifetime_s", float(self.lifetime_s))
 
     def to_dict(self) -> dict[str, Any]:
@@ -105,7 +117,10 @@ class PromptCache:
         -------
         PromptCache
         """
-        return cls(**data)
+        try:
+            return cls(**data)
+        except TypeError as error:
+            raise ConfigError(f"PromptCache: {error}") from error
 
     def load_rule(self) -> Rule:
         """Return the rule's function.
@@ -132,6 +147,17 @@ class PromptCache:
         return cast("Rule", rule)
 
 
+def _importable(rule: Callable[..., Any]) -> str:
+    """Return ``"module:function"``: the gateway's process has to find it by name."""
+    module, name = getattr(rule, "__module__", None), getattr(rule, "__qualname__", "")
+    if not module or module == "__main__" or not str(name).isidentifier():
+        raise ConfigError(
+            f"PromptCache(rule={rule!r}): the gateway's process imports the rule by name, so write it as a "
+            "function of a module, not in the notebook or as a lambda"
+        )
+    return f"{module}:{name}"
+
+
 class PrefixStore:
     """Remember the prefixes of prompts.
 
@@ -151,7 +177,8 @@ class PrefixStore:
         self._rule = rule
         self._lifetime = lifetime_s
         self._clock = clock
-        self._seen: dict[str, dict[bytes, float]] = {}
+        self._seen: dict[tuple[str, bytes], float] = {}
+        self._sweep_at = 4096
 
     def lookup(self, namespace: str, prompt: Canonical) -> int:
         """Return the tokens of the longest prefix that is remembered.
@@ -168,13 +195,10 @@ class PrefixStore:
         int
             Tokens; 0 when none is.
         """
-        seen = self._seen.get(namespace)
-        if not seen:
-            return 0
         oldest = self._clock() - self._lifetime
         cached = 0
         for boundary, key in self._prefixes(prompt):
-            if seen.get(key, float("-inf")) >= oldest:
+            if self._seen.get((namespace, key), float("-inf")) >= oldest:
                 cached = boundary
         return cached
 
@@ -189,12 +213,11 @@ class PrefixStore:
             The prompt that was read by the model.
         """
         now = self._clock()
-        seen = self._seen.setdefault(namespace, {})
-        seen.update((key, now) for _, key in self._prefixes(prompt))
-        oldest = now - self._lifetime
-        for other in list(self._seen):
-            if other != namespace and max(self._seen[other].values(), default=now) < oldest:
-                del self._seen[other]
+        self._seen.update(((namespace, key), now) for _, key in self._prefixes(prompt))
+        if len(self._seen) > self._sweep_at:
+            oldest = now - self._lifetime
+            self._seen = {key: seen for key, seen in self._seen.items() if seen >= oldest}
+            self._sweep_at = max(4096, 2 * len(self._seen))
 
     def _prefixes(self, prompt: Canonical) -> Iterator[tuple[int, bytes]]:
         """Yield each boundary with a hash of the bytes before it."""

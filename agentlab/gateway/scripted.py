@@ -9,7 +9,8 @@ from typing import Any
 from .canonical import encode, tokens
 from .dialects.base import Dialect, ModelRequest, Piece, PieceKind
 from .promptcache import PrefixStore
-from .script import Fault, ScriptedModel, Step
+from .script import ScriptedModel
+from .step import Fault, Step
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,13 +88,13 @@ class Model:
         pieces = tuple(_timed(step, call_prefix=request.canonical.hash[:8]))
         usage = None
         if step.usage is not None:
-            counted = dialect.usage(
+            usage = dialect.spell_usage(
                 prompt=request.canonical.n_tokens,
                 cached=self._store.lookup(namespace, request.canonical),
                 output=sum(_n_tokens(pieces, kind) for kind in ("text", "reasoning", "tool")),
                 reasoning=_n_tokens(pieces, "reasoning"),
+                given=None if isinstance(step.usage, str) else step.usage,
             )
-            usage = counted if step.usage == "computed" else _merge(counted, step.usage)
         finish = step.finish or ("tool_calls" if step.tools else "stop")
         return Answer(step, self._fault(session, index, step), pieces, finish, usage, reason, namespace)
 
@@ -194,15 +195,3 @@ def _split(text: str | Sequence[str]) -> Iterator[str]:
 
 def _n_tokens(pieces: Sequence[tuple[float, Piece]], kind: PieceKind) -> int:
     return tokens(sum(piece.n_bytes for _, piece in pieces if piece.kind == kind))
-
-
-def _merge(counted: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Set some keys of the counted usage; the total follows unless it is given too."""
-    merged = {**counted, **given}
-    for key, value in counted.items():
-        if isinstance(value, dict) and isinstance(given.get(key), Mapping):
-            merged[key] = {**value, **given[key]}
-    parts = [merged.get("prompt_tokens"), merged.get("completion_tokens")]
-    if "total_tokens" not in given and all(isinstance(part, int) for part in parts):
-        merged["total_tokens"] = sum(parts)
-    return merged

@@ -1,31 +1,37 @@
 """The gateway's own process: ``python -m agentlab.gateway.server``.
 
-One line of settings comes in on stdin, one line with URL, token and process id goes out on stdout; after that each
-line in is an order and each line out its acknowledgement. End of stdin means that the owner is gone: the process ends
-at once.
+One line of settings comes in on stdin, one line with URL, token and process id goes out on stdout; after that
+each line in is an order and each line out its acknowledgement. End of stdin means that the owner is gone: the
+process ends at once.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import hmac
 import json
 import os
 import secrets
+import socket
+import struct
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import web
 
 from ..errors import AgentlabError
 from .attribution import Attribution, Link, Owner
+from .call import Call, Upstream, Wire
 from .dialects import DIALECTS
 from .dialects.base import BadRequest, Dialect, ModelRequest
 from .exchange import Exchange
 from .journal import Journal
-from .player import Player
-from .scripted import Model
+from .player import ScriptedUpstream
+from .script import ScriptedModel
 from .settings import Gateway
 
 _MAX_BODY = 64 * 2**20
@@ -42,104 +48,122 @@ class Server:
         Of requests while no run is under way.
     keep_content : bool
         Whether prompts and answers are recorded.
+    key : str or None
+        The provider's key.
     """
 
-    def __init__(self, gateway: Gateway, *, idle: Owner, keep_content: bool) -> None:
+    def __init__(
+        self, gateway: Gateway, *, idle: Owner, keep_content: bool = False, key: str | None = None
+    ) -> None:
         self.token = secrets.token_urlsafe(24)
         self.port = 0
-        self.refused: dict[str, int] = {}
-        self.journal = Journal()
-        self.attribution = Attribution(idle)
-        self.idle = idle
-        self.open: set[Exchange] = set()
         self._gateway = gateway
-        self._model = Model(gateway.upstream)
+        self._upstream = _upstream(gateway, key)
+        self._idle = idle
         self._keep = keep_content
+        self._journal = Journal()
+        self._attribution = Attribution(idle)
+        self._open: set[Exchange] = set()
+        self._refused: dict[str, int] = {}
         self._number = 0
         self._started = time.monotonic()
-        self._dialects = {dialect.path: dialect for dialect in DIALECTS.values()}
+        self._dialects = {dialect.base + dialect.call: dialect for dialect in DIALECTS.values()}
 
     async def listen(self) -> None:
         """Bind to a free port of 127.0.0.1."""
-        # Cancelled handlers are how a client that went away is seen.
+        # A cancelled handler is how an agent that went away is seen.
         runner = web.ServerRunner(web.Server(self.handle, handler_cancellation=True, access_log=None))
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         self.port = int(runner.addresses[0][1])
 
-    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
         """Answer one HTTP request.
 
         Parameters
         ----------
-        request : aiohttp.web.BaseRequest
+        http : aiohttp.web.BaseRequest
             From an agent.
 
         Returns
         -------
         aiohttp.web.StreamResponse
         """
-        dialect = self._dialects.get(request.path)
-        wrong = self._wrong(request, dialect)
+        wire = _HttpWire(http)
+        dialect = self._dialects.get(http.path)
+        wrong = "path" if dialect is None else self._wrong(http)
         if dialect is None or wrong is not None:
-            self.refused[wrong or "path"] = self.refused.get(wrong or "path", 0) + 1
-            return _json(
-                403, (dialect or DIALECTS["chat"]).error_body(403, f"refused by the gateway: {wrong}")
-            )
-        body = await _read(request)
+            self._refused[str(wrong)] = self._refused.get(str(wrong), 0) + 1
+            await wire.send(403, DIALECTS["chat"].error_body(403, f"refused by the gateway: wrong {wrong}"))
+            return wire.response
+        body = await _read(http)
         t = time.monotonic_ns()
         self._number += 1
-        session, owner = self.attribution.owner(request.headers)
-        exchange = Exchange(self.journal, number=self._number, owner=owner, keep_content=self._keep)
-        self.open.add(exchange)
+        session, owner = self._attribution.owner(http.headers)
+        exchange = Exchange(self._journal, number=self._number, owner=owner, keep_content=self._keep)
+        self._open.add(exchange)
         try:
-            parsed, refusal = self._parse(dialect, body)
+            request, refusal = self._read_request(dialect, body)
             key = session if session is not None else f"run {owner.run_id}"
-            link = self.attribution.link(key, exchange.number, parsed) if parsed else Link()
+            link = Link() if request is None else self._attribution.link(key, exchange.number, request)
             exchange.begin(
-                t, session=session, dialect=dialect, path=request.path, body=body, request=parsed, link=link
+                t, session=session, dialect=dialect, path=http.path, body=body, request=request, link=link
             )
-            if parsed is None or refusal is not None:
-                exchange.status, exchange.reason = 400, refusal
-                return _json(400, dialect.error_body(400, f"refused by the gateway: {refusal}"))
-            namespace = owner.namespace(self._gateway.upstream.cache.scope)
-            answer = self._model.answer(parsed, dialect=dialect, session=key, namespace=namespace)
-            player = Player(
-                self._model, dialect=dialect, request=parsed, answer=answer, exchange=exchange, start_ns=t
+            if request is None or refusal is not None:
+                await _refuse(wire, dialect, exchange, str(refusal))
+                return wire.response
+            call = Call(
+                wire=wire,
+                dialect=dialect,
+                request=request,
+                headers=http.headers,
+                body=body,
+                exchange=exchange,
+                session=key,
+                owner=owner,
+                start_ns=t,
             )
-            return await player.play(request)
+            await self._answer(call)
         finally:
             exchange.end()
-            self.open.discard(exchange)
+            self._open.discard(exchange)
+        return wire.response
 
-    def _wrong(self, request: web.BaseRequest, dialect: Dialect | None) -> str | None:
-        """Say what is wrong with a request's address, or None."""
-        if dialect is None:
-            return "path"
-        if request.method != "POST":
+    async def _answer(self, call: Call) -> None:
+        try:
+            await self._upstream.answer(call)
+        except asyncio.CancelledError:
+            call.exchange.fault = call.exchange.fault or "client_gone"
+            raise
+        except ConnectionError:
+            call.exchange.fault = call.exchange.fault or "client_gone"
+        except AgentlabError as error:  # a cache rule of the user's
+            await _refuse(call.wire, call.dialect, call.exchange, f"gateway_error: {error}")
+
+    def _wrong(self, http: web.BaseRequest) -> str | None:
+        """Say what is wrong with a call's address or login, or None."""
+        if http.method != "POST":
             return "method"
-        if request.headers.get("host") not in (f"127.0.0.1:{self.port}", f"localhost:{self.port}"):
+        if http.headers.get("host") not in (f"127.0.0.1:{self.port}", f"localhost:{self.port}"):
             return "host"
-        given = request.headers.get("authorization", "")
-        scheme, _, value = given.partition(" ")
-        tokens = [value.strip() if scheme.lower() == "bearer" else ""]
-        tokens += [request.headers.get(name, "") for name in ("x-api-key", "x-goog-api-key")]
-        tokens.append(request.query.get("key", ""))
+        scheme, _, bearer = http.headers.get("authorization", "").partition(" ")
+        given = [bearer.strip() if scheme.lower() == "bearer" else "", http.query.get("key", "")]
+        given += [http.headers.get(name, "") for name in ("x-api-key", "x-goog-api-key")]
         right = [
-            hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode()) for token in tokens
+            hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode()) for token in given
         ]
         return None if any(right) else "token"
 
-    def _parse(self, dialect: Dialect, body: bytes | None) -> tuple[ModelRequest | None, str | None]:
+    def _read_request(self, dialect: Dialect, body: bytes) -> tuple[ModelRequest | None, str | None]:
         """Return the request and why it is refused."""
         try:
-            parsed = dialect.parse(body)
+            request = dialect.parse(body)
         except BadRequest as error:
             return None, f"invalid_body: {error}"
         limit, seconds = self._gateway.max_requests, self._gateway.max_seconds
         over = limit is not None and self._number > limit
         late = seconds is not None and time.monotonic() - self._started > seconds
-        return parsed, "limit" if over or late else None
+        return request, "limit" if over or late else None
 
     def order(self, line: bytes) -> dict[str, Any]:
         """Carry out one order of the owner.
@@ -147,59 +171,115 @@ class Server:
         Parameters
         ----------
         line : bytes
-            JSON with ``op``.
+            JSON: ``op`` is ``"run"`` (with ``run_id``, ``arm``, ``file``; ``run_id`` null: none is under
+            way) or ``"close"``.
 
         Returns
         -------
         dict
-            The acknowledgement.
+            The acknowledgement: ``ok``; ``open`` = requests of the run before that are still open;
+            ``failed`` = why lines could not be written; ``refused`` = 403s by what was wrong.
         """
         try:
             order = json.loads(line)
             op = order["op"]
         except (ValueError, KeyError, TypeError):
             return {"ok": False, "error": "not an order"}
+        n_open = 0
         if op == "run":
-            before, run_id = self.attribution.current, order.get("run_id")
-            owner = self.idle if run_id is None else Owner(run_id, order.get("arm"), order.get("file"))
-            self.attribution.current = owner
-            n_open = sum(exchange.owner is before for exchange in self.open)
-            return {
-                "ok": True,
-                "op": op,
-                "open": n_open,
-                "failed": self.journal.failed,
-                "refused": self.refused,
-            }
-        if op == "close":
-            return {"ok": True, "op": op, "failed": self.journal.failed, "refused": self.refused}
-        return {"ok": False, "error": f"no order {op!r}"}
+            n_open = self._change_run(order.get("run_id"), order.get("arm"), order.get("file"))
+        elif op == "close":
+            self.end()
+        else:
+            return {"ok": False, "error": f"there is no order {op!r}"}
+        return {
+            "ok": True,
+            "op": op,
+            "open": n_open,
+            "failed": self._journal.failed,
+            "refused": self._refused,
+        }
+
+    def _change_run(self, run_id: str | None, arm: str | None, file: str | None) -> int:
+        before = self._attribution.current
+        owner = self._idle if run_id is None else Owner(run_id, arm, file)
+        self._attribution.current = owner
+        self._journal.close(before.file)
+        self._journal.open(owner.file)
+        return sum(exchange.owner is before for exchange in self._open)
 
     def end(self) -> None:
         """Write what is still open as ended."""
-        for exchange in list(self.open):
-            exchange.reason = "gateway_closed"
+        for exchange in self._open:
+            exchange.reason = exchange.reason or "gateway_closed"
             exchange.end()
-        self.journal.close()
+        self._journal.close_all()
 
 
-async def _read(request: web.BaseRequest) -> bytes:
+class _HttpWire:
+    """The agent's connection."""
+
+    def __init__(self, http: web.BaseRequest) -> None:
+        self._http = http
+        self.response: web.StreamResponse = web.StreamResponse()
+
+    async def start(self, status: int, content_type: str) -> None:
+        headers = {"content-type": content_type, "cache-control": "no-cache"}
+        self.response = web.StreamResponse(status=status, headers=headers)
+        await self.response.prepare(self._http)
+
+    async def write(self, data: bytes) -> None:
+        await self.response.write(data)
+
+    async def end(self) -> None:
+        await self.response.write_eof()
+
+    async def send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
+        self.response = web.StreamResponse(status=status, headers=headers)
+        self.response.content_type = "application/json"
+        self.response.content_length = len(body)
+        await self.response.prepare(self._http)
+        await self.response.write(body)
+        await self.response.write_eof()
+
+    def reset(self) -> None:
+        transport = self._http.transport
+        if transport is None:
+            return
+        with contextlib.suppress(OSError, AttributeError):  # linger 0: close sends a reset
+            linger = struct.pack("ii", 1, 0)
+            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        transport.abort()
+
+
+def _upstream(gateway: Gateway, key: str | None) -> Upstream:
+    if isinstance(gateway.upstream, ScriptedModel):
+        return ScriptedUpstream(gateway.upstream)
+    from .upstream import ProviderUpstream
+
+    return ProviderUpstream(gateway.upstream, key=key)
+
+
+async def _refuse(wire: Wire, dialect: Dialect, exchange: Exchange, why: str) -> None:
+    """Refuse with 400: the one status that no agent repeats."""
+    exchange.status, exchange.reason = 400, why
+    await wire.send(400, dialect.error_body(400, f"refused by the gateway: {why}"))
+
+
+async def _read(http: web.BaseRequest) -> bytes:
     """Read a body; one that is too large is cut, and then is no JSON."""
     parts: list[bytes] = []
     size = 0
-    async for part in request.content.iter_any():
+    async for part in http.content.iter_any():
         size += len(part)
         if size <= _MAX_BODY:
             parts.append(part)
     return b"".join(parts)
 
 
-def _json(status: int, body: bytes) -> web.Response:
-    return web.Response(status=status, body=body, content_type="application/json")
-
-
 def _say(message: dict[str, Any]) -> None:
-    os.write(1, json.dumps(message).encode() + b"\n")
+    with contextlib.suppress(BrokenPipeError):
+        os.write(1, json.dumps(message).encode() + b"\n")
 
 
 async def _serve() -> None:
@@ -216,21 +296,21 @@ async def _serve() -> None:
             Gateway.from_dict(settings["gateway"]),
             idle=Owner(file=settings.get("file")),
             keep_content=settings.get("keep") == "content",
+            key=settings.get("key"),
         )
         await server.listen()
     except (AgentlabError, OSError, ValueError, KeyError, TypeError) as error:
-        _say({"error": f"{type(error).__name__}: {error}"})
+        _say({"error": str(error), "type": type(error).__name__})
         return
+    gc.freeze()  # what is loaded by now is never swept again: no pause from it
     _say({"url": f"http://127.0.0.1:{server.port}", "token": server.token, "pid": os.getpid()})
     while line := await reader.readline():
         answer = server.order(line)
-        if answer.get("op") == "close":
-            server.end()
-            _say(answer)
-            break
         _say(answer)
+        if answer.get("op") == "close":
+            break
     server.end()
-    # Connections, sleeping replies and threads end with the process: nothing may outlive the owner.
+    # Connections and sleeping replies end with the process: nothing may outlive the owner.
     os._exit(0)
 
 

@@ -71,8 +71,10 @@ class Piece:
         What it belongs to; of a tool call: a part of its arguments.
     text : str
         The characters.
-    call : tuple of (int, str, str), optional
-        Index, id and name of a tool call; the first piece of a call has it, later ones only the index.
+    index : int
+        Of the tool call inside the reply.
+    call : tuple of (str, str), optional
+        Id and name of a tool call; only its first piece has it.
     """
 
     kind: PieceKind
@@ -111,13 +113,31 @@ class Renderer(Protocol):
         ...
 
 
+class Reader(Protocol):
+    """Read one reply of a provider; made anew for each."""
+
+    terminal_seen: bool
+    finish: str | None
+    usage: object
+    error: bool
+    malformed: bool
+
+    def event(self, data: bytes) -> tuple[list[Piece], bool]:
+        """Read the data of one event: its pieces, and whether it holds usage and nothing else."""
+        ...
+
+    def whole(self, data: bytes) -> list[Piece]:
+        """Read a reply that was not streamed."""
+        ...
+
+
 class Dialect(Protocol):
     """One provider's wire."""
 
     name: str
-    #: Path of the model call below the gateway's root, and what a client is configured with.
-    path: str
+    #: What an agent is configured with, below the gateway's root, and the path of the call below that.
     base: str
+    call: str
     convention: Literal["inclusive", "exclusive"]
 
     def parse(self, body: bytes) -> ModelRequest:
@@ -128,6 +148,14 @@ class Dialect(Protocol):
         """Return what spells the reply to this request."""
         ...
 
+    def reader(self) -> Reader:
+        """Return what reads one reply."""
+        ...
+
+    def asking_usage(self, request: ModelRequest) -> bytes | None:
+        """Return the body with usage asked for, or None when it is asked for already."""
+        ...
+
     def error_body(self, status: int, message: str) -> bytes:
         """Return the typed body of an HTTP error."""
         ...
@@ -136,8 +164,16 @@ class Dialect(Protocol):
         """Return an error inside a stream."""
         ...
 
-    def usage(self, *, prompt: int, cached: int, output: int, reasoning: int) -> dict[str, Any]:
-        """Spell counted tokens as this provider does."""
+    def spell_usage(
+        self,
+        *,
+        prompt: int,
+        cached: int,
+        output: int,
+        reasoning: int,
+        given: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Spell counted tokens as this provider does, some keys set to what is given."""
         ...
 
     def read_usage(self, raw: object) -> Usage:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NoReturn, cast
 
 from ..canonical import canonical, encode
 from ..usage import Usage, read_usage
-from .base import BadRequest, ModelRequest, Piece
+from .base import BadRequest, ModelRequest
+from .chat_reply import ChatReader, ChatRenderer, frame
 
 _SYSTEM = ("system", "developer")
 _ERROR_TYPES = {
@@ -25,8 +25,8 @@ class Chat:
     """Speak chat completions."""
 
     name = "chat"
-    path = "/v1/chat/completions"
     base = "/v1"
+    call = "/chat/completions"
     convention: Literal["inclusive", "exclusive"] = "inclusive"
 
     def parse(self, body: bytes) -> ModelRequest:
@@ -92,6 +92,34 @@ class Chat:
         """
         return ChatRenderer(request, number)
 
+    def reader(self) -> ChatReader:
+        """Return what reads one reply of a provider.
+
+        Returns
+        -------
+        ChatReader
+        """
+        return ChatReader()
+
+    def asking_usage(self, request: ModelRequest) -> bytes | None:
+        """Return the body with usage asked for, when the agent does not ask itself.
+
+        Parameters
+        ----------
+        request : ModelRequest
+            A streamed request.
+
+        Returns
+        -------
+        bytes or None
+            None: it asks already, or does not stream.
+        """
+        if not request.stream or request.wants_usage:
+            return None
+        options = request.body.get("stream_options")
+        options = {**options} if isinstance(options, Mapping) else {}
+        return encode({**request.body, "stream_options": {**options, "include_usage": True}})
+
     def error_body(self, status: int, message: str) -> bytes:
         """Return the typed body of an HTTP error.
 
@@ -127,28 +155,43 @@ class Chat:
             One frame.
         """
         error = {"message": message, "type": _ERROR_TYPES.get(status, "server_error"), "code": status}
-        return _frame({"error": error})
+        return frame({"error": error})
 
-    def usage(self, *, prompt: int, cached: int, output: int, reasoning: int) -> dict[str, Any]:
+    def spell_usage(
+        self,
+        *,
+        prompt: int,
+        cached: int,
+        output: int,
+        reasoning: int,
+        given: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
         """Spell counted tokens.
 
         Parameters
         ----------
         prompt, cached, output, reasoning : int
             Tokens; cached inside prompt, reasoning inside output.
+        given : mapping, optional
+            Keys that are set instead; the total follows unless it is among them.
 
         Returns
         -------
         dict
             The ``usage`` object.
         """
-        return {
-            "prompt_tokens": prompt,
-            "completion_tokens": output,
-            "total_tokens": prompt + output,
+        given = given or {}
+        usage: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": output, **given}
+        parts = [usage["prompt_tokens"], usage["completion_tokens"]]
+        if all(isinstance(part, int) for part in parts):
+            usage.setdefault("total_tokens", sum(parts))
+        counted = {
             "prompt_tokens_details": {"cached_tokens": cached},
             "completion_tokens_details": {"reasoning_tokens": reasoning},
         }
+        for key, details in counted.items():
+            usage[key] = {**details, **(given.get(key) or {})}
+        return usage
 
     def read_usage(self, raw: object) -> Usage:
         """Read the provider's usage object.
@@ -163,131 +206,6 @@ class Chat:
         Usage
         """
         return read_usage(raw, convention=self.convention)
-
-
-class ChatRenderer:
-    """Spell one chat reply.
-
-    Parameters
-    ----------
-    request : ModelRequest
-        What is answered.
-    number : int
-        Makes the reply's id.
-    """
-
-    def __init__(self, request: ModelRequest, number: int) -> None:
-        self._head: dict[str, Any] = {
-            "id": f"chatcmpl-{number}",
-            "object": "chat.completion.chunk",
-            "created": int(time.time()),
-            "model": request.model,
-        }
-        self._wants_usage = request.wants_usage
-
-    def opening(self) -> bytes:
-        """Return the chunk that holds only the role.
-
-        Returns
-        -------
-        bytes
-            One frame.
-        """
-        return self._delta({"role": "assistant", "content": ""})
-
-    def piece(self, piece: Piece) -> bytes:
-        """Return the chunk of one piece.
-
-        Parameters
-        ----------
-        piece : Piece
-            Text, reasoning or part of a call.
-
-        Returns
-        -------
-        bytes
-            One frame.
-        """
-        if piece.kind == "tool":
-            return self._delta({"tool_calls": [_call_delta(piece)]})
-        key = "content" if piece.kind == "text" else "reasoning_content"
-        return self._delta({key: piece.text})
-
-    def closing(self, finish: str, usage: Mapping[str, Any] | None) -> bytes:
-        """Return the chunks that end the stream.
-
-        Parameters
-        ----------
-        finish : str
-            Reason.
-        usage : mapping or None
-            Sent when the request asked for it.
-
-        Returns
-        -------
-        bytes
-            Frames.
-        """
-        frames = self._delta({}, finish)
-        if usage is not None and self._wants_usage:
-            frames += _frame({**self._head, "choices": [], "usage": usage})
-        return frames + b"data: [DONE]\n\n"
-
-    def body(self, pieces: Sequence[Piece], finish: str, usage: Mapping[str, Any] | None) -> bytes:
-        """Return the reply to a request that does not stream.
-
-        Parameters
-        ----------
-        pieces : sequence of Piece
-            The whole reply.
-        finish : str
-            Reason.
-        usage : mapping or None
-            Left out when None.
-
-        Returns
-        -------
-        bytes
-            JSON.
-        """
-        joined = {kind: "".join(p.text for p in pieces if p.kind == kind) for kind in ("text", "reasoning")}
-        message: dict[str, Any] = {"role": "assistant", "content": joined["text"] or None}
-        if joined["reasoning"]:
-            message["reasoning_content"] = joined["reasoning"]
-        calls: dict[int, dict[str, Any]] = {}
-        for piece in pieces:
-            if piece.kind == "tool":
-                call = calls.setdefault(
-                    piece.index, {"type": "function", "function": {"name": "", "arguments": ""}}
-                )
-                if piece.call:
-                    call["id"], call["function"]["name"] = piece.call
-                call["function"]["arguments"] += piece.text
-        if calls:
-            message["tool_calls"] = list(calls.values())
-        choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
-        reply = {**self._head, "object": "chat.completion", "choices": [choice]}
-        return encode(reply if usage is None else {**reply, "usage": usage})
-
-    def _delta(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return _frame({**self._head, "choices": [choice]})
-
-
-def _frame(data: Mapping[str, Any]) -> bytes:
-    return b"data: " + encode(data) + b"\n\n"
-
-
-def _call_delta(piece: Piece) -> dict[str, Any]:
-    if piece.call is None:
-        return {"index": piece.index, "function": {"arguments": piece.text}}
-    call_id, name = piece.call
-    return {
-        "index": piece.index,
-        "id": call_id,
-        "type": "function",
-        "function": {"name": name, "arguments": piece.text},
-    }
 
 
 def _load(body: bytes) -> dict[str, Any]:

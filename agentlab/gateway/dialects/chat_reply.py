@@ -1,0 +1,257 @@
+"""Replies of OpenAI chat completions: spelling one, and reading one."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from ..canonical import encode
+from .base import ModelRequest, Piece
+
+
+class ChatRenderer:
+    """Spell one chat reply.
+
+    Parameters
+    ----------
+    request : ModelRequest
+        What is answered.
+    number : int
+        Makes the reply's id.
+    """
+
+    def __init__(self, request: ModelRequest, number: int) -> None:
+        self._head: dict[str, Any] = {
+            "id": f"chatcmpl-{number}",
+            "object": "chat.completion.chunk",
+            "created": int(time.time()),
+            "model": request.model,
+        }
+        self._wants_usage = request.wants_usage
+
+    def opening(self) -> bytes:
+        """Return the chunk that holds only the role.
+
+        Returns
+        -------
+        bytes
+            One frame.
+        """
+        return self._delta({"role": "assistant", "content": ""})
+
+    def piece(self, piece: Piece) -> bytes:
+        """Return the chunk of one piece.
+
+        Parameters
+        ----------
+        piece : Piece
+            Text, reasoning or part of a call.
+
+        Returns
+        -------
+        bytes
+            One frame.
+        """
+        if piece.kind == "tool":
+            return self._delta({"tool_calls": [_call_delta(piece)]})
+        key = "content" if piece.kind == "text" else "reasoning_content"
+        return self._delta({key: piece.text})
+
+    def closing(self, finish: str, usage: Mapping[str, Any] | None) -> bytes:
+        """Return the chunks that end the stream.
+
+        Parameters
+        ----------
+        finish : str
+            Reason.
+        usage : mapping or None
+            Sent when the request asked for it.
+
+        Returns
+        -------
+        bytes
+            Frames.
+        """
+        frames = self._delta({}, finish)
+        if usage is not None and self._wants_usage:
+            frames += frame({**self._head, "choices": [], "usage": usage})
+        return frames + b"data: [DONE]\n\n"
+
+    def body(self, pieces: Sequence[Piece], finish: str, usage: Mapping[str, Any] | None) -> bytes:
+        """Return the reply to a request that does not stream.
+
+        Parameters
+        ----------
+        pieces : sequence of Piece
+            The whole reply.
+        finish : str
+            Reason.
+        usage : mapping or None
+            Left out when None.
+
+        Returns
+        -------
+        bytes
+            JSON.
+        """
+        joined = {kind: "".join(p.text for p in pieces if p.kind == kind) for kind in ("text", "reasoning")}
+        message: dict[str, Any] = {"role": "assistant", "content": joined["text"] or None}
+        if joined["reasoning"]:
+            message["reasoning_content"] = joined["reasoning"]
+        calls: dict[int, dict[str, Any]] = {}
+        for piece in pieces:
+            if piece.kind == "tool":
+                call = calls.setdefault(
+                    piece.index, {"type": "function", "function": {"name": "", "arguments": ""}}
+                )
+                if piece.call:
+                    call["id"], call["function"]["name"] = piece.call
+                call["function"]["arguments"] += piece.text
+        if calls:
+            message["tool_calls"] = list(calls.values())
+        choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
+        reply = {**self._head, "object": "chat.completion", "choices": [choice]}
+        return encode(reply if usage is None else {**reply, "usage": usage})
+
+    def _delta(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return frame({**self._head, "choices": [choice]})
+
+
+def frame(data: Mapping[str, Any]) -> bytes:
+    """Return one frame of an event stream.
+
+    Parameters
+    ----------
+    data : mapping
+        JSON data.
+
+    Returns
+    -------
+    bytes
+    """
+    return b"data: " + encode(data) + b"\n\n"
+
+
+def _call_delta(piece: Piece) -> dict[str, Any]:
+    if piece.call is None:
+        return {"index": piece.index, "function": {"arguments": piece.text}}
+    call_id, name = piece.call
+    return {
+        "index": piece.index,
+        "id": call_id,
+        "type": "function",
+        "function": {"name": name, "arguments": piece.text},
+    }
+
+
+class ChatReader:
+    """Read a chat reply of a provider, streamed or whole.
+
+    Attributes
+    ----------
+    terminal_seen : bool
+        Whether the reply said that it is complete.
+    finish : str or None
+        Reported reason of the end.
+    usage : object
+        The ``usage`` object as it was spelled; None: none came.
+    error, malformed : bool
+        Whether an error frame, or data that is no JSON object, was met.
+    """
+
+    def __init__(self) -> None:
+        self.terminal_seen = False
+        self.finish: str | None = None
+        self.usage: object = None
+        self.error = False
+        self.malformed = False
+
+    def event(self, data: bytes) -> tuple[list[Piece], bool]:
+        """Read the data of one event.
+
+        Parameters
+        ----------
+        data : bytes
+            Of the event.
+
+        Returns
+        -------
+        tuple of (list of Piece, bool)
+            Its pieces, and whether it holds usage and nothing else.
+        """
+        if data.strip() == b"[DONE]":
+            self.terminal_seen = True
+            return [], False
+        reply = self._object(data)
+        pieces = [piece for choice in _dicts(reply.get("choices")) for piece in self._delta(choice)]
+        return pieces, reply.get("usage") is not None and reply.get("choices") == []
+
+    def whole(self, data: bytes) -> list[Piece]:
+        """Read a reply that was not streamed.
+
+        Parameters
+        ----------
+        data : bytes
+            JSON.
+
+        Returns
+        -------
+        list of Piece
+        """
+        reply = self._object(data)
+        pieces = [
+            piece for choice in _dicts(reply.get("choices")) for piece in self._delta(choice, key="message")
+        ]
+        self.terminal_seen = self.finish is not None
+        return [piece for piece in pieces if piece.text or piece.call]
+
+    def _object(self, data: bytes) -> dict[str, Any]:
+        try:
+            reply = json.loads(data)
+        except (ValueError, RecursionError):
+            reply = None
+        if not isinstance(reply, dict):
+            self.malformed = True
+            return {}
+        reply = cast("dict[str, Any]", reply)
+        self.error = self.error or reply.get("error") is not None
+        self.usage = self.usage if reply.get("usage") is None else reply["usage"]
+        return reply
+
+    def _delta(self, choice: Mapping[str, Any], key: str = "delta") -> list[Piece]:
+        finish = choice.get("finish_reason")
+        if isinstance(finish, str):
+            self.finish, self.terminal_seen = finish, True
+        delta = choice.get(key)
+        if not isinstance(delta, dict):
+            return []
+        pieces: list[Piece] = []
+        for name in ("reasoning_content", "reasoning"):
+            if isinstance(delta.get(name), str) and (delta[name] or "role" not in delta):
+                pieces.append(Piece("reasoning", delta[name]))
+                break
+        # The chunk that opens a reply holds only the role; an empty text in it is no piece.
+        if isinstance(delta.get("content"), str) and (delta["content"] or "role" not in delta):
+            pieces.append(Piece("text", delta["content"]))
+        pieces += [_call_piece(call, at) for at, call in enumerate(_dicts(delta.get("tool_calls")))]
+        return pieces
+
+
+def _call_piece(call: Mapping[str, Any], at: int) -> Piece:
+    function = call.get("function")
+    function = cast("dict[str, Any]", function) if isinstance(function, dict) else {}
+    arguments, name, index = function.get("arguments"), function.get("name"), call.get("index")
+    return Piece(
+        "tool",
+        arguments if isinstance(arguments, str) else "",
+        index if isinstance(index, int) else at,
+        (str(call.get("id")), name) if isinstance(name, str) else None,
+    )
+
+
+def _dicts(value: object) -> list[dict[str, Any]]:
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return [item for item in items if isinstance(item, dict)]

@@ -1,0 +1,169 @@
+"""Pass calls on to a provider in their own dialect, truly streamed: bytes go on as they come.
+
+The provider's key is added here and never reaches an agent; redirects are refused; of an error only the
+status crosses back, its body is dropped unread. A stream that ends without its final event resets the agent's
+connection, because several agents otherwise act on the truncated rest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import aiohttp
+
+from ..wire.sse import SSEEvent, SSEParser
+from .call import Call
+from .dialects.base import Reader
+
+_CONNECT_S = 15.0
+#: Headers of the agent that do not go on: of the connection, of its login, of a browser.
+_KEPT_BACK = frozenset(
+    {
+        "accept-encoding",
+        "authorization",
+        "connection",
+        "content-length",
+        "cookie",
+        "expect",
+        "forwarded",
+        "host",
+        "keep-alive",
+        "origin",
+        "proxy-authorization",
+        "proxy-connection",
+        "referer",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "x-api-key",
+        "x-goog-api-key",
+    }
+)
+
+
+class ProviderUpstream:
+    """Pass calls on.
+
+    Parameters
+    ----------
+    url : str
+        The provider's base URL, e.g. ``https://api.example.com/v1``.
+    key : str or None
+        Its key.
+    """
+
+    def __init__(self, url: str, *, key: str | None) -> None:
+        self._url = url.rstrip("/")
+        self._key = key
+        self._session: aiohttp.ClientSession | None = None
+
+    async def answer(self, call: Call) -> None:
+        """Pass one call on and its reply back.
+
+        Parameters
+        ----------
+        call : Call
+            Under way.
+        """
+        if self._session is None:
+            timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S)
+            self._session = aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar())
+        asking = call.dialect.asking_usage(call.request)
+        try:
+            async with self._session.post(
+                self._url + call.dialect.call,
+                data=call.body if asking is None else asking,
+                headers=self._headers(call.headers),
+                allow_redirects=False,
+            ) as reply:
+                await self._back(call, reply, drop_usage=asking is not None)
+        except aiohttp.ClientError:
+            await self._lost(call)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    def _headers(self, given: Mapping[str, str]) -> dict[str, str]:
+        headers = {name: value for name, value in given.items() if name.lower() not in _KEPT_BACK}
+        headers["accept-encoding"] = "identity"
+        if self._key is not None:
+            headers["authorization"] = f"Bearer {self._key}"
+        return headers
+
+    async def _back(self, call: Call, reply: aiohttp.ClientResponse, *, drop_usage: bool) -> None:
+        if not 200 <= reply.status < 300:
+            status = reply.status if reply.status >= 400 else 502
+            call.exchange.status, call.exchange.fault = status, "status"
+            call.exchange.reason = None if reply.status >= 400 else "upstream_redirect"
+            reply.close()
+            message = f"the provider answered with HTTP {reply.status}"
+            await call.wire.send(status, call.dialect.error_body(status, message))
+            return
+        call.exchange.status = reply.status
+        if reply.content_type == "text/event-stream":
+            await _stream(call, reply, drop_usage=drop_usage)
+        else:
+            await _whole(call, reply)
+
+    async def _lost(self, call: Call) -> None:
+        """The provider's connection failed: before its reply, or in it."""
+        call.exchange.fault = "reset"
+        if call.exchange.status is not None:
+            call.wire.reset()
+            return
+        call.exchange.status, call.exchange.reason = 502, "upstream_unreachable"
+        await call.wire.send(502, call.dialect.error_body(502, "the provider cannot be reached"))
+
+
+async def _stream(call: Call, reply: aiohttp.ClientResponse, *, drop_usage: bool) -> None:
+    parser, reader = SSEParser(), call.dialect.reader()
+    await call.wire.start(200, "text/event-stream")
+    async for part in reply.content.iter_any():
+        events = parser.feed(part, time.monotonic_ns())
+        heard = [(event, *reader.event(event.data)) for event in events]
+        if drop_usage:
+            part = b"".join(_again(event) for event, _, usage_only in heard if not usage_only)
+        if part:
+            await call.wire.write(part)
+        t = time.monotonic_ns()
+        for _, pieces, _ in heard:
+            for piece in pieces:
+                call.exchange.chunk(piece, t=t)
+    _note(call, reader, cut=parser.close() > 0)
+    if reader.terminal_seen:
+        await call.wire.end()
+    else:
+        call.wire.reset()
+
+
+async def _whole(call: Call, reply: aiohttp.ClientResponse) -> None:
+    body = await reply.read()
+    reader = call.dialect.reader()
+    pieces = reader.whole(body)
+    await call.wire.send(200, body)
+    t = time.monotonic_ns()
+    for piece in pieces:
+        call.exchange.chunk(piece, t=t)
+    _note(call, reader, cut=False)
+
+
+def _note(call: Call, reader: Reader, *, cut: bool) -> None:
+    exchange = call.exchange
+    exchange.terminal_seen, exchange.finish = reader.terminal_seen, reader.finish
+    exchange.report(reader.usage)
+    if reader.error:
+        exchange.fault = "error"
+    elif reader.malformed:
+        exchange.fault = "garbage"
+    elif cut or not reader.terminal_seen:
+        exchange.fault = "cut"
+
+
+def _again(event: SSEEvent) -> bytes:
+    """Spell an event again."""
+    head = b"" if event.event == "message" else b"event: " + event.event.encode() + b"\n"
+    return head + b"data: " + event.data.replace(b"\n", b"\ndata: ") + b"\n\n"
