@@ -7,7 +7,7 @@ the same units: sums need one matrix product, pooled quantiles a product and a s
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ Counts = NDArray[np.uint8]
 _CHUNK = 2_000_000
 #: The same for the histogram of draws: it should stay in the processor's cache.
 _DRAW_CHUNK = 32_768
+#: Multiplications in a product that BLAS does not spread over threads.
+_PRODUCT = 262_144
 
 
 class Draws:
@@ -82,12 +84,12 @@ def draw(generator: np.random.Generator, n: int, n_resamples: int) -> Counts:
     return counts
 
 
-def tally(indices: NDArray[np.unsignedinteger]) -> Counts:
+def tally(indices: NDArray[np.integer]) -> Counts:
     """Count how often each unit stands in each row of drawn indices.
 
     Parameters
     ----------
-    indices : ndarray of unsigned int, shape (resamples, n)
+    indices : ndarray of int, shape (resamples, n)
         Each from 0 to n - 1.
 
     Returns
@@ -121,9 +123,14 @@ def sums(counts: Counts, columns: Floats) -> Floats:
     -------
     ndarray of float, shape (resamples, k)
     """
-    result = np.empty((len(counts), columns.shape[1]))
-    for rows in row_chunks(*counts.shape):
-        result[rows] = counts[rows].astype(np.float64) @ columns
+    return _product(counts, columns)
+
+
+def _product(counts: Counts, columns: NDArray[Any]) -> NDArray[Any]:
+    """Multiply in slices so small that BLAS stays in this thread: handing over costs more than the work."""
+    result = np.empty((len(counts), columns.shape[1]), dtype=columns.dtype)
+    for rows in row_chunks(len(counts), columns.size, size=max(_PRODUCT, 16 * columns.size)):
+        np.matmul(counts[rows].astype(columns.dtype), columns, out=result[rows])
     return result
 
 
@@ -243,13 +250,14 @@ class _RankScan:
         table = np.bincount(owner * n_gaps + gap, minlength=n * n_gaps).reshape(n, n_gaps)
         # float32 counts exactly up to 2**24; a resample could at worst hold the largest unit n times
         exact = np.float32 if table.sum(axis=1).max() * n < 1 << 24 else np.float64
-        self.before = np.hstack([np.zeros((n, 1)), table.cumsum(axis=1)]).astype(exact)
+        before = np.hstack([np.zeros((n, 1)), table.cumsum(axis=1)])
+        self.before: NDArray[Any] = before.astype(exact)
 
-    def running(self, counts: Counts) -> NDArray[np.floating]:
+    def running(self, counts: Counts) -> NDArray[Any]:
         """Return the weight of the observations before each knot, for each resample."""
-        return counts.astype(self.before.dtype) @ self.before
+        return _product(counts, self.before)
 
-    def positions(self, counts: Counts, running: NDArray[np.floating], rows: Ints, rank: Floats) -> Ints:
+    def positions(self, counts: Counts, running: NDArray[Any], rows: Ints, rank: Floats) -> Ints:
         """Return the index of the observation that holds each rank, for the resamples `rows`."""
         gap = (running[rows] < rank[:, None]).sum(axis=1) - 1
         start, stop = self.knots[gap], self.knots[gap + 1]

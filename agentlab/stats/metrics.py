@@ -27,6 +27,7 @@ __all__ = [
     "named",
 ]
 
+Interval = Literal["auto", "percentile", "bca", "basic", "studentized", "original"]
 Aggregate = Literal["mean", "median", "quantile", "share", "ratio", "count", "sum", "slope"]
 QuantileMethod = Literal["linear", "nearest_rank"]
 
@@ -57,10 +58,11 @@ class Metric:
     table : str
         Table that holds the rows, e.g. ``"turns"``.
     aggregate : str
-        ``"mean"``; ``"median"``; ``"quantile"`` (needs `p`); ``"share"`` of rows (of those that are true, or
-        equal `equals`), or with `of` the share of one total in another, row by row not above it (cached in all
-        input tokens); ``"ratio"`` of the sums of `column` and `of`; ``"count"`` of rows per run; ``"sum"`` per
-        run; ``"slope"`` of `column` over `of` within runs, by least squares with an intercept for each run.
+        ``"mean"``; ``"median"``; ``"quantile"`` (needs `p`); ``"share"`` of rows (those that are true, or
+        equal `equals`), or with `of` the share of one total in another that bounds it row by row (cached
+        tokens in all input tokens); ``"ratio"`` of the sums of `column` and `of`; ``"count"`` of rows per
+        run; ``"sum"`` per run; ``"slope"`` of `column` over `of` within runs, by least squares with an
+        intercept per run.
     column : str, optional
         Column that is reduced. Only ``"count"`` can do without: it then counts all rows.
     of : str, optional
@@ -230,8 +232,16 @@ def named(name: str) -> Metric:
     >>> named("TTFT").unit
     'ms'
     """
-    found = {value.name: value for value in globals().values() if isinstance(value, Metric)}
-    found |= {metric.name: metric for metric in CACHE_REPORT}
-    if name not in found:
-        raise ConfigError(f"there is no metric {name!r}; there are {', '.join(found)}")
-    return found[name]
+    if name not in _all():
+        raise ConfigError(f"there is no metric {name!r}; there are {', '.join(names())}")
+    return _all()[name]
+
+
+def names() -> list[str]:
+    """Return the names of all named metrics."""
+    return list(_all())
+
+
+def _all() -> dict[str, Metric]:
+    single = [value for value in globals().values() if isinstance(value, Metric)]
+    return {metric.name: metric for metric in (*single, *CACHE_REPORT)}

@@ -141,9 +141,8 @@ def bca(resampled: Resampled, level: float) -> Outcome:
         cubes += float((u**3).sum()) / n**3
         squares += float((u**2).sum()) / n**2
     acceleration = cubes / (6 * squares**1.5) if squares > 0 else np.nan
-    tails: list[float] = []
-    for z in (normal_ppf((1 - level) / 2), normal_ppf((1 + level) / 2)):
-        tails.append(normal_cdf(bias + (bias + z) / (1 - acceleration * (bias + z))))
+    targets = (bias + normal_ppf((1 - level) / 2), bias + normal_ppf((1 + level) / 2))
+    tails = [normal_cdf(bias + z / (1 - acceleration * z)) for z in targets]
     if not all(0 <= tail <= 1 for tail in tails):
         return _outcome(resampled, np.nan, np.nan, "bca", len(valid))
     lower, upper, n = ends(valid, *tails)
@@ -174,18 +173,49 @@ def studentized(resampled: Resampled, level: float, *, se: float, se_replicates:
     return _outcome(resampled, theta - high * se, theta - low * se, "studentized", len(t))
 
 
-def linearised_se(sample: Sample, counts: Counts) -> tuple[float, Floats]:
-    """Return the plain linearised standard error of sum(a) / sum(b), and that of each resample."""
-    a, b = sample.a, sample.b
-    columns = np.column_stack([a, b, a * a, a * b, b * b])
-    total = np.vstack([columns.sum(axis=0), sums(counts, columns)])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        r = total[:, 0] / total[:, 1]
-        squares = total[:, 2] - 2 * r * total[:, 3] + r * r * total[:, 4]
-        # what is left by rounding when all drawn units are equal is 0
-        squares = np.where(squares > 1e-12 * total[:, 2], squares, 0)
-        se = np.sqrt(squares) / total[:, 1]
+def linearised_se(
+    samples: Sequence[Sample], counts: Sequence[Counts], *, paired: bool
+) -> tuple[float, Floats]:
+    """Return the plain linearised standard error of a level or difference, and that of each resample.
+
+    Parameters
+    ----------
+    samples : sequence of Sample
+        One arm, or two.
+    counts : sequence of ndarray
+        Draws of each.
+    paired : bool
+        Whether both arms share their units, so that their covariance counts.
+    """
+    parts = [_Products(sample, drawn) for sample, drawn in zip(samples, counts, strict=True)]
+    squared = sum(part.squares / part.size**2 for part in parts)
+    if paired:
+        one, two = parts
+        a, b = samples
+        cross = _totals(counts[0], [a.a * b.a, a.a * b.b, a.b * b.a, a.b * b.b])
+        product = cross[0] - two.r * cross[1] - one.r * cross[2] + one.r * two.r * cross[3]
+        squared = squared - 2 * product / (one.size * two.size)
+    # what rounding leaves when all drawn units are equal is 0
+    scale = sum(part.scale for part in parts)
+    se = np.sqrt(np.where(squared > 1e-12 * scale, squared, 0))
     return float(se[0]), se[1:]
+
+
+class _Products:
+    """Sums that make up sum((a - R b)^2) of the sample itself (first) and of each resample."""
+
+    def __init__(self, sample: Sample, counts: Counts) -> None:
+        a, b = sample.a, sample.b
+        ta, self.size, aa, ab, bb = _totals(counts, [a, b, a * a, a * b, b * b])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.r = ta / self.size
+            self.squares = aa - 2 * self.r * ab + self.r**2 * bb
+            self.scale = aa / self.size**2
+
+
+def _totals(counts: Counts, columns: list[Floats]) -> Floats:
+    stacked = np.column_stack(columns)
+    return np.vstack([stacked.sum(axis=0), sums(counts, stacked)]).T
 
 
 def _outcome(resampled: Resampled, lower: float, upper: float, method: str, n: int) -> Outcome:

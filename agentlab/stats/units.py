@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Mask = NDArray[np.bool_]
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 class TableSource(Protocol):
@@ -96,11 +98,11 @@ class Measured:
         """
         n = int(unit_of_run.max(initial=-1)) + 1
         used = unit_of_run >= 0
-        sums = [np.bincount(unit_of_run[used], weights=x[used], minlength=n) for x in (self.a, self.b)]
+        a, b = (totals(unit_of_run[used], x[used], n) for x in (self.a, self.b))
         if self.values is None:
-            return Sample(sums[0], sums[1], None, self.owner[:0])
+            return Sample(a, b, None, self.owner[:0])
         unit = unit_of_run[self.owner]
-        return Sample(sums[0], sums[1], self.values[unit >= 0], unit[unit >= 0])
+        return Sample(a, b, self.values[unit >= 0], unit[unit >= 0])
 
 
 class Runs:
@@ -110,27 +112,54 @@ class Runs:
     ----------
     source : TableSource
         Recordings.
+
+    Attributes
+    ----------
+    arms : list of str
+        In order of appearance.
+    run_id, arm : ndarray of object, shape (runs,)
+        Id and arm of each run.
+    eligible : ndarray of bool, shape (runs,)
+        Whether it can be used.
+    superseded : ndarray of bool, shape (runs,)
+        Whether it was cut short and done again under a new id (a resumed study keeps both).
+    block : ndarray of int, shape (runs,)
+        Number of its block, over all studies; -1 for a run outside any block.
     """
 
     def __init__(self, source: TableSource) -> None:
-        frame = source.runs
         self._source = source
+        self._mixed: dict[str, str | None] = {}
         self._tables: dict[str, tuple[pd.DataFrame, Ints]] = {}
-        self.arms: list[str] = [str(arm) for arm in frame["arm"].dropna().unique()]
-        self.frame = frame.sort_values(["study", "run_index", "run_id"], kind="stable")
-        self.arm: NDArray[Any] = self.frame["arm"].to_numpy(dtype=object)
+        self.arms: list[str] = list(dict.fromkeys(_strings(source.runs, "arm")))
+        study, run_id, arm = (_strings(source.runs, name) for name in ("study", "run_id", "arm"))
+        index, block = (_whole(source.runs, name) for name in ("run_index", "block"))
+        order = sorted(range(len(run_id)), key=lambda k: (study[k], index[k], run_id[k]))
+        self.frame = source.runs.iloc[order]
+        self.run_id: NDArray[Any] = np.array([run_id[k] for k in order], dtype=object)
+        self.arm: NDArray[Any] = np.array([arm[k] for k in order], dtype=object)
         self.eligible: Mask = self.frame["eligible"].to_numpy(dtype=bool, na_value=False)
-        self.block: Ints = _block_codes(self.frame)
-        self.superseded: Mask = _superseded(self.frame, self.eligible)
+        repeats = [(study[k], arm[k], index[k]) for k in order]
+        done = {key for key, eligible in zip(repeats, self.eligible, strict=True) if eligible}
+        self.superseded: Mask = ~self.eligible & np.array([key in done for key in repeats], dtype=bool)
+        blocks = [(study[k], block[k]) if block[k] >= 0 else None for k in order]
+        self.block: Ints = np.array([-1 if key is None else code for key, code in _coded(blocks)], np.int64)
+        self._position = {(study[k], run_id[k]): at for at, k in enumerate(order)}
 
     def __len__(self) -> int:
         return len(self.frame)
 
     def mixed(self, arm: str) -> str | None:
         """Say how the eligible runs of an arm differ in what was measured, or None when they do not."""
+        if arm not in self._mixed:
+            self._mixed[arm] = self._differences(arm)
+        return self._mixed[arm]
+
+    def _differences(self, arm: str) -> str | None:
         runs = self.frame[(self.arm == arm) & self.eligible]
         for column in ("driver", "version", "model"):
-            if column in runs and len(seen := runs[column].value_counts()) > 1:
+            if column in runs and runs[column].nunique() > 1:
+                seen = runs[column].value_counts()
                 listed = ", ".join(f"{value} ({count} runs)" for value, count in seen.items())
                 return f"runs of arm {arm!r} differ in {column}: {listed}; select with where({column}=...)"
         return None
@@ -139,8 +168,9 @@ class Runs:
         """Return a table and the run (position, -1 if unknown) of each of its rows."""
         if table not in self._tables:
             frame = self._source.table(table)
-            index = _keys(self.frame).get_indexer(_keys(frame))
-            self._tables[table] = frame, np.asarray(index, dtype=np.int64)
+            keys = zip(_strings(frame, "study"), _strings(frame, "run_id"), strict=True)
+            run = np.array([self._position.get(key, -1) for key in keys], dtype=np.int64)
+            self._tables[table] = frame, run
         return self._tables[table]
 
     def measure(self, metric: Metric) -> Measured:
@@ -166,16 +196,21 @@ class Runs:
         return _reduce(metric, used, x, y, in_table=np.bincount(run[run >= 0], minlength=n) > 0, rows=table)
 
 
+def totals(index: Ints, x: Floats, n: int) -> Floats:
+    """Sum `x` over equal `index`, 0 to n - 1."""
+    return np.bincount(index, weights=x, minlength=n).astype(np.float64)  # int64 when x is empty
+
+
 class _PerRun:
     """Rows that belong to runs, with sums over each run."""
 
     def __init__(self, run: Ints, n: int) -> None:
         self.run = run
         self.n = n
-        self.count: Ints = np.bincount(run, minlength=n)
+        self.count: Ints = np.bincount(run, minlength=n).astype(np.int64)
 
     def sum(self, x: Floats) -> Floats:
-        return np.bincount(self.run, weights=x, minlength=self.n)
+        return totals(self.run, x, self.n)
 
     def centred(self, x: Floats) -> Floats:
         return x - (self.sum(x) / np.maximum(self.count, 1))[self.run]
@@ -290,20 +325,16 @@ def _column(frame: pd.DataFrame, metric: Metric, name: str) -> pd.Series[Any]:
     return frame[name]
 
 
-def _keys(frame: pd.DataFrame) -> pd.Index[Any]:
-    import pandas as pd
-
-    return pd.Index(frame["study"].astype("string") + "\0" + frame["run_id"].astype("string"))
+def _strings(frame: pd.DataFrame, name: str) -> list[str]:
+    return [str(value) for value in frame[name].tolist()]
 
 
-def _block_codes(frame: pd.DataFrame) -> Ints:
-    """Number the blocks over all studies; -1 for a run outside any block."""
-    key = frame["study"].astype("string") + "\0" + frame["block"].astype("string")
-    codes, _ = key.factorize(use_na_sentinel=True)
-    return np.asarray(codes, dtype=np.int64)
+def _whole(frame: pd.DataFrame, name: str) -> list[int]:
+    return frame[name].to_numpy(dtype=np.int64, na_value=-1).tolist()
 
 
-def _superseded(frame: pd.DataFrame, eligible: Mask) -> Mask:
-    """Mark runs that were cut short and done again under a new id (a resumed study keeps both)."""
-    done = frame.assign(eligible=eligible).groupby(["study", "arm", "run_index"])["eligible"].transform("any")
-    return ~eligible & done.to_numpy(dtype=bool, na_value=False)
+def _coded(keys: list[_Key]) -> Iterator[tuple[_Key, int]]:
+    """Number equal keys alike, from 0 in order of appearance."""
+    codes: dict[_Key, int] = {}
+    for key in keys:
+        yield key, codes.setdefault(key, len(codes))

@@ -1,0 +1,102 @@
+"""Closed-form intervals of the difference of two arms."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from .distributions import t_ppf
+from .intervals import Limits, at_bound, mover, share_limits, two_sided
+from .linear import Fit, correction, fit, is_dominated, welch_df
+from .outcome import Outcome
+from .units import Sample
+
+
+def fits(first: Sample, second: Sample) -> tuple[Fit, Fit]:
+    """Fit both arms; with more than twice as many runs in one, large runs are taken to vary more."""
+    g = 1.5 if max(first.n, second.n) > 2 * min(first.n, second.n) else None
+    return fit(first.a, first.b, g=g), fit(second.a, second.b, g=g)
+
+
+def welch_t(one: Fit, two: Fit, level: float) -> Outcome:
+    """Return D -+ t sqrt(SE1^2 + SE2^2) with Welch's degrees of freedom: independent arms."""
+    df = welch_df((one.se, one.df), (two.se, two.df))
+    return _symmetric(one.estimate - two.estimate, math.hypot(one.se, two.se), df, level, "welch t")
+
+
+def paired_t(one: Fit, two: Fit, level: float) -> Outcome:
+    """Return D -+ t SE with the covariance of the arms over their common blocks.
+
+    With one observation a run it is the paired t test.
+    """
+    r = correlation(one, two)
+    variance = one.se**2 + two.se**2 - 2 * r * one.se * two.se
+    if variance <= 1e-24 * (one.se**2 + two.se**2):
+        variance = 0.0
+    weight = (one.weight + two.weight) / 2
+    _, df = correction(weight, g=1.5 if is_dominated(weight) else 1.0)
+    return _symmetric(one.estimate - two.estimate, math.sqrt(variance), df, level, "paired t")
+
+
+def correlation(one: Fit, two: Fit) -> float:
+    """Return the correlation of the arms' residuals over blocks; 0 when one arm does not vary."""
+    scale = math.sqrt(float((one.residual**2).sum()) * float((two.residual**2).sum()))
+    return float((one.residual * two.residual).sum()) / scale if scale else 0.0
+
+
+def share_difference(
+    samples: Sequence[Sample], fitted: tuple[Fit, Fit], level: float, *, paired: bool
+) -> Outcome:
+    """Combine the limits of two shares (MOVER), unless blocks are shared and both arms vary.
+
+    Independent arms use the larger of their own and Welch's degrees of freedom for each limit.
+    """
+    one, two = fitted
+    if paired and not any(at_bound(s.a, s.b) for s in samples):
+        return paired_t(one, two, level).clipped(-1.0, 1.0)
+    df = None if paired else welch_df((one.se, one.df), (two.se, two.df))
+    limits = [
+        Limits(f.estimate, *share_limits(f, s.a, s.b, level, df=df)[:2])
+        for s, f in zip(samples, fitted, strict=True)
+    ]
+    lower, upper = mover(limits[0], limits[1], correlation(one, two) if paired else 0.0)
+    outcome = Outcome(estimate=one.estimate - two.estimate, lower=lower, upper=upper, interval="mover")
+    return outcome.clipped(-1.0, 1.0)
+
+
+def _symmetric(estimate: float, se: float, df: float, level: float, method: str) -> Outcome:
+    reach = t_ppf(two_sided(level), df) * se
+    return Outcome(estimate=estimate, lower=estimate - reach, upper=estimate + reach, interval=method)
+
+
+def t_with_bootstrap_se(
+    bare: Outcome, ses: list[tuple[float, int]], level: float, *, n_resamples: int
+) -> Outcome:
+    """Return D -+ t SE where SE comes from the bootstrap (quantiles have no cheap one).
+
+    Parameters
+    ----------
+    bare : Outcome
+        The difference, without an interval.
+    ses : list of (float, int)
+        Standard error and number of units of each independent part: two arms, or one set of blocks.
+    level : float
+        Nominal coverage.
+    n_resamples : int
+        Resamples behind them.
+    """
+    if len(ses) == 1:
+        df, method = float(ses[0][1] - 1), "paired t, bootstrap se"
+    else:
+        (se1, n1), (se2, n2) = ses
+        df, method = welch_df((se1, n1 - 1), (se2, n2 - 1)), "welch t, bootstrap se"
+    estimate, se = bare.estimate or 0.0, math.sqrt(sum(se**2 for se, _ in ses))
+    reach = t_ppf(two_sided(level), df) * se
+    return dataclasses.replace(
+        bare,
+        lower=estimate - reach,
+        upper=estimate + reach,
+        interval=method,
+        n_resamples=n_resamples,
+    )
