@@ -31,6 +31,7 @@ CODES: dict[str, str] = {
     "turn_unproven": "the reply lacks finish or completion, or names no parent",
     "idle_missing": "the session's own idle event was not seen after the reply",
     "retry": "the agent retried a model request",
+    "step_unfinished": "a model's stream ended cleanly but unfinished; the agent silently asked again",
     "compaction": "the session's context was compacted",
     "http_error": "the agent's server answered a call with an error status; detail holds route and status",
     "permission_rejected": "the agent asked for a permission; it was rejected",

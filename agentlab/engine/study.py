@@ -14,7 +14,6 @@ from typing import Any, Literal, cast
 from .. import __version__
 from ..drivers.base import Driver
 from ..errors import ConfigError, RecordingError
-from ..machine import provenance
 from ..redact import redact_data
 from ..scenario import Scenario, digest, fingerprint
 from .codec import decode, encode, resolve
@@ -198,6 +197,8 @@ def prepare(study: Study, exists: Exists) -> Study:
     RecordingError
         The folder cannot be written.
     """
+    from ..machine import provenance  # 30 ms, once a study
+
     folder, file = study.folder, study.folder / "study.json"
     if file.exists() and exists == "replace":
         shutil.rmtree(folder)

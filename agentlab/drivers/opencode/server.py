@@ -35,12 +35,17 @@ class Server:
         Its calls.
     version : str
         What it says of itself.
+    child : Child or None
+        Its process; None when it was not started here.
     warmup_problem : str or None
         Why the throw-away prompt did not succeed.
     """
 
-    def __init__(self, driver: OpenCode, arm: Arm, api: Api, workspace: Path | None) -> None:
+    def __init__(
+        self, driver: OpenCode, arm: Arm, api: Api, *, child: Child | None, workspace: Path | None
+    ) -> None:
         self.api = api
+        self.child = child
         self.version = ""
         self.warmup_problem: str | None = None
         self._driver = driver
@@ -168,6 +173,7 @@ async def running_server(driver: OpenCode, arm: Arm) -> AsyncGenerator[Server]:
     """
     async with contextlib.AsyncExitStack() as stack:
         workspace: Path | None = None
+        child: Child | None = None
         if driver.url is not None:
             api = Api(driver.url, auth=driver.auth, headers=tuple(driver.headers))
         else:
@@ -178,9 +184,9 @@ async def running_server(driver: OpenCode, arm: Arm) -> AsyncGenerator[Server]:
                 renew, workspace, None if driver.workspace is None else Path(driver.workspace)
             )
             children = await stack.enter_async_context(Children())
-            api = await _launch(driver, arm, children, home, workspace, stack)
+            api, child = await _launch(driver, arm, children, home, workspace, stack)
         stack.push_async_callback(api.close)
-        server = Server(driver, arm, api, workspace)
+        server = Server(driver, arm, api, child=child, workspace=workspace)
         await server.check()
         await server.warm_up()
         yield server
@@ -193,7 +199,7 @@ async def _launch(
     home: Path,
     workspace: Path,
     stack: contextlib.AsyncExitStack,
-) -> Api:
+) -> tuple[Api, Child]:
     gateway = arm.gateway
     password = secrets.token_urlsafe(24)  # nobody else on this machine talks to it
     config = agent.server_config(
@@ -236,7 +242,7 @@ async def _launch(
         )
     drain = asyncio.create_task(_drain(child))
     stack.callback(drain.cancel)
-    return Api(url, auth=("opencode", password))
+    return Api(url, auth=("opencode", password)), child
 
 
 async def _listening(child: Child) -> str | None:

@@ -204,6 +204,8 @@ class Stream:
             self._tell("retry", f"attempt {fields.get('attempt')}", discard=True)
         elif name == "compacted":
             self._tell("compaction", discard=True)
+        elif name == "step.end" and fields.get("reason") == "unknown":
+            self._tell("step_unfinished", discard=True)
         elif name == "tool" and fields.get("name") == "invalid":
             self._tell("tool_invalid")
 

@@ -1,0 +1,63 @@
+"""Lines and files that a crash or a full disk cannot spoil."""
+
+import errno
+import json
+import os
+
+import pytest
+
+from agentlab.engine import files
+from agentlab.engine.files import LineWriter, read_json, write_json
+from agentlab.errors import RecordingError
+
+
+def test_lines_are_appended_whole(tmp_path):
+    writer = LineWriter(tmp_path / "e.jsonl")
+    writer.write({"t": 1, "x": float("nan"), "text": "a\u2028b"})
+    writer.close()
+    writer.close()
+    assert (tmp_path / "e.jsonl").stat().st_mode & 0o777 == 0o600
+    assert json.loads((tmp_path / "e.jsonl").read_bytes()) == {"t": 1, "x": None, "text": "a\u2028b"}
+
+
+def test_a_full_disk_leaves_no_half_line(tmp_path, monkeypatch):
+    path = tmp_path / "e.jsonl"
+    writer = LineWriter(path)
+    writer.write({"t": 1})
+    real, calls = os.write, []
+
+    def short(fd, data):
+        calls.append(len(data))
+        if len(calls) == 1:
+            return real(fd, data[:5])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files.os, "write", short)
+    with pytest.raises(RecordingError, match=r"No space left.*what was recorded before is kept.*resume"):
+        writer.write({"t": 2})
+    monkeypatch.undo()
+    assert path.read_bytes() == b'{"t":1}\n'
+    writer.write({"t": 3})
+    writer.close()
+    assert path.read_bytes() == b'{"t":1}\n{"t":3}\n'
+
+
+def test_a_file_that_cannot_be_written_keeps_what_stood_there(tmp_path, monkeypatch):
+    write_json(tmp_path / "run.json", {"a": 1})
+
+    def full(fd):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(RecordingError, match="No space left"):
+        write_json(tmp_path / "run.json", {"a": 2})
+    assert read_json(tmp_path / "run.json") == {"a": 1}
+    assert [p.name for p in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_unreadable_json_is_named(tmp_path):
+    (tmp_path / "x.json").write_text('{"a": ')
+    with pytest.raises(RecordingError, match=r"x\.json is not a JSON object"):
+        read_json(tmp_path / "x.json")
+    with pytest.raises(RecordingError, match="No such file"):
+        read_json(tmp_path / "y.json")

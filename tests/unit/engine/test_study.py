@@ -1,0 +1,151 @@
+"""Planning, resuming and comparing studies; codec of settings."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from agentlab import OpenCode, Scenario
+from agentlab.engine.codec import decode, encode
+from agentlab.engine.study import Study, default_folder, missing, next_sequence, prepare, slug
+from agentlab.errors import ConfigError, RecordingError
+
+SCENARIO = Scenario("probe", turns=["Say {nonce}."])
+ARMS = {
+    "a": OpenCode("lab/m"),
+    "b": OpenCode("lab/m", system="secret system"),
+    "c": OpenCode("lab/m", agent="plan"),
+}
+
+
+def study(folder: Path, **changes) -> Study:
+    settings = {"scenario": SCENARIO, "arms": ARMS, "runs": 4, "order": "interleaved", "seed": 7}
+    return Study(folder=folder, **{**settings, **changes})
+
+
+def test_blocks_hold_every_arm_once_in_random_order(tmp_path):
+    slots = list(study(tmp_path, runs=30).slots())
+    blocks = [[s.arm for s in slots if s.block == b] for b in range(30)]
+    assert all(sorted(block) == ["a", "b", "c"] for block in blocks)
+    assert {tuple(block) for block in blocks} > {("a", "b", "c")}
+    assert [s.block for s in slots] == sorted(s.block for s in slots)
+
+
+def test_the_order_depends_on_the_seed_only_and_survives_extension(tmp_path):
+    short, long = list(study(tmp_path, runs=3).slots()), list(study(tmp_path, runs=9).slots())
+    assert long[:9] == short
+    assert list(study(tmp_path, runs=9, seed=8).slots()) != long
+
+
+def test_sequential_runs_have_no_block(tmp_path):
+    slots = list(study(tmp_path, order="sequential", runs=2).slots())
+    assert [(s.arm, s.index, s.block) for s in slots[:3]] == [("a", 0, None), ("a", 1, None), ("b", 0, None)]
+
+
+def write_run(folder: Path, number: int, arm: str, index: int, status: str) -> None:
+    run = folder / "runs" / f"{number:04d}-{arm}"
+    run.mkdir(parents=True)
+    state = {"run_id": run.name, "arm": arm, "run_index": index, "status": status, "issues": []}
+    (run / "run.json").write_text(json.dumps(state))
+
+
+def test_resume_repeats_what_did_not_finish_and_nothing_else(tmp_path):
+    folder = tmp_path / "s"
+    prepared = prepare(study(folder), "resume")
+    write_run(folder, 0, "a", 0, "complete")
+    write_run(folder, 1, "b", 0, "failed")
+    write_run(folder, 2, "c", 0, "cancelled")
+    write_run(folder, 3, "a", 1, "running")
+    again = prepare(study(folder, seed=99), "resume")
+    assert again.seed == prepared.seed == 7
+    left = {(s.arm, s.index) for s in missing(again)}
+    assert {("a", 0), ("b", 0)}.isdisjoint(left) and {("c", 0), ("a", 1)} <= left and len(left) == 10
+    assert next_sequence(folder) == 4
+
+
+def test_another_study_is_refused_and_the_first_difference_named(tmp_path):
+    prepare(study(tmp_path / "s"), "resume")
+    with pytest.raises(ConfigError, match=r"arms\.b\.settings\.system\.sha256 is '[0-9a-f]{16}' there"):
+        prepare(study(tmp_path / "s", arms={**ARMS, "b": OpenCode("lab/m", system="other")}), "resume")
+    with pytest.raises(ConfigError, match=r"scenario\.turns\[0\]\.n_chars"):
+        prepare(study(tmp_path / "s", scenario=Scenario("probe", turns=["Something else"])), "resume")
+    with pytest.raises(ConfigError, match=r"arms\.c is missing"):
+        prepare(study(tmp_path / "s", arms={"a": ARMS["a"], "b": ARMS["b"]}), "resume")
+    with pytest.raises(ConfigError, match="holds a study already"):
+        prepare(study(tmp_path / "s"), "refuse")
+
+
+def test_replace_starts_anew_and_strange_folders_are_left_alone(tmp_path):
+    prepare(study(tmp_path / "s"), "resume")
+    write_run(tmp_path / "s", 0, "a", 0, "complete")
+    prepare(study(tmp_path / "s", scenario=Scenario("other", turns=["x"])), "replace")
+    assert len(missing(study(tmp_path / "s"))) == 12
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "thesis.tex").write_text("years of work")
+    for exists in ("resume", "replace", "refuse"):
+        with pytest.raises(ConfigError, match="holds no study"):
+            prepare(study(tmp_path / "home"), exists)
+    assert (tmp_path / "home" / "thesis.tex").exists()
+
+
+def test_more_runs_extend_a_study(tmp_path):
+    prepare(study(tmp_path / "s", runs=2), "resume")
+    prepare(study(tmp_path / "s", runs=5), "resume")
+    assert json.loads((tmp_path / "s" / "study.json").read_text())["runs"] == 5
+
+
+def test_an_impossible_folder_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RecordingError, match="choose another folder with to="):
+        prepare(study(tmp_path / "file" / "s"), "resume")
+
+
+def test_numbers_keep_no_text(tmp_path):
+    arms = {
+        "a": OpenCode(
+            "lab/m", system="secret system", auth=("user", "hunter2"), headers=[("x-key", "sesame")]
+        )
+    }
+    prepare(study(tmp_path / "s", arms=arms, scenario=Scenario("p", turns=["private prompt"])), "resume")
+    text = (tmp_path / "s" / "study.json").read_text()
+    assert not any(word in text for word in ("secret system", "hunter2", "sesame", "private prompt"))
+    prepare(study(tmp_path / "c", scenario=Scenario("p", turns=["private prompt"]), keep="content"), "resume")
+    assert "private prompt" in (tmp_path / "c" / "study.json").read_text()
+
+
+def test_a_job_comes_back_as_it_went(tmp_path):
+    before = study(
+        tmp_path, arms={"a": OpenCode("lab/m", auth=("u", "p"), headers=[("h", "v")], workspace=tmp_path)}
+    )
+    job = json.loads(json.dumps(before.to_job()))
+    after = Study.from_job(job)
+    assert after.describe() == before.describe()
+    assert after.arms["a"].auth == ("u", "p") and after.quiet == before.quiet and after.folder == tmp_path
+
+
+def test_names_of_functions_are_called(tmp_path):
+    driver = study(tmp_path, arms={"a": "tests_engine_arm:make"})
+    with pytest.raises(ConfigError, match="cannot be imported"):
+        driver.drivers()
+    with pytest.raises(ConfigError, match="is no driver"):
+        study(tmp_path, arms={"a": "builtins:dict"}).drivers()
+
+
+def test_what_cannot_cross_is_refused_with_the_way_out():
+    @dataclasses.dataclass(frozen=True)
+    class Mine:
+        x: int = 1
+
+    with pytest.raises(ConfigError, match=r'host="inline"'):
+        encode(Mine())
+    with pytest.raises(ConfigError, match=r"arms\['a'\].*module:function"):
+        encode({"a": lambda: 1}, "arms")
+    assert decode(encode({"p": Path("x"), "n": [1, None]})) == {"p": Path("x"), "n": [1, None]}
+
+
+def test_names_become_folders():
+    assert slug("a/b c") == "a-b-c" and slug("...") == "arm"
+    assert default_folder(SCENARIO).parts[0] == "studies" and default_folder(SCENARIO).name.startswith(
+        "probe-"
+    )
