@@ -12,8 +12,8 @@ def front_end() -> Literal["live", "headless", "terminal"]:
     Returns
     -------
     {"live", "headless", "terminal"}
-        ``live``: a notebook with a front end. ``headless``: a notebook run by papermill, nbclient or nbconvert.
-        ``terminal``: no kernel.
+        ``live``: a notebook with a front end. ``headless``: a notebook run by papermill, nbclient or
+        nbconvert. ``terminal``: no kernel.
 
     Notes
     -----

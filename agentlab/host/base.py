@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Host(Protocol):
@@ -12,12 +12,15 @@ class Host(Protocol):
     Attributes
     ----------
     done : threading.Event
-        Set when nothing of it runs any more.
+        Set when nothing of it runs any more; ``outcome`` and ``failure`` stand before.
+    outcome : dict or None
+        How the study ended (see :func:`agentlab.host.worker.carry_out`); None when nobody could say.
     failure : str or None
         Why the place itself failed, e.g. the process was killed; None otherwise.
     """
 
     done: threading.Event
+    outcome: dict[str, Any] | None
     failure: str | None
 
     def start(self) -> None:
@@ -25,7 +28,10 @@ class Host(Protocol):
         ...
 
     def ask(self, reason: str) -> None:
-        """Ask to stop (``"cancelled"`` or ``"interrupted"``); from any thread, more than once is harmless."""
+        """Ask to stop (``"cancelled"`` or ``"interrupted"``).
+
+        From any thread, at any time, more than once is harmless; never blocks.
+        """
         ...
 
     def kill(self) -> None:

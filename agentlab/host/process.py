@@ -2,113 +2,73 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 import subprocess
 import sys
 import tempfile
 import threading
-from pathlib import Path
 from typing import Any
 
 from ..engine.study import Study
-from ..redact import redact
-
-#: What the measuring process inherits; provider keys are no part of it.
-_INHERITED = (
-    "PATH",
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "TZ",
-    "TMPDIR",
-    "USER",
-    "LOGNAME",
-    "XDG_CACHE_HOME",
-    "XDG_RUNTIME_DIR",
-)
-
-
-def environment() -> dict[str, str]:
-    """Return the environment of a measuring process, built from nothing.
-
-    Returns
-    -------
-    dict
-        Named variables, and all that begin with ``AGENTLAB_`` or ``OPENBLAS_``.
-    """
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name in _INHERITED or name.startswith(("AGENTLAB_", "OPENBLAS_"))
-    }
-
-
-def job_line(study: Study) -> bytes:
-    """Return what a measuring process is told: the study, secrets included, and where to import from."""
-    job: dict[str, Any] = {
-        "study": {**study.to_job(), "folder": {"$path": str(study.folder.resolve())}},
-        "sys_path": [str(Path(path or ".").resolve()) for path in sys.path],
-    }
-    return json.dumps(job, allow_nan=False).encode() + b"\n"
+from .outfit import Lifeline, environment, import_paths, job_line, outcome_of, tail
 
 
 class ProcessHost:
-    """Carry out a study in ``python -m agentlab.host.worker``; see :class:`agentlab.host.base.Host`.
+    """Carry out a study in a Python process of its own; see :class:`agentlab.host.base.Host`.
 
     Parameters
     ----------
     study : Study
         A prepared study.
+
+    Raises
+    ------
+    ConfigError
+        Something of the study cannot cross to another process.
     """
 
     def __init__(self, study: Study) -> None:
         self.done = threading.Event()
+        self.outcome: dict[str, Any] | None = None
         self.failure: str | None = None
         self._job = job_line(study)  # encoded here: what cannot cross is a ConfigError of the caller
-        self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="agentlab-process", daemon=True)
 
     def start(self) -> None:
         """Start the process."""
-        self._log = tempfile.TemporaryFile()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by the thread)
+        # -P and our own import paths: what imports here imports there, and nothing else.
+        code = f"{import_paths()}; from agentlab.host import worker; worker.run()"
         # A session of its own: the terminal's ^C reaches the owner, which asks once and waits.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "agentlab.host.worker"],
+            [sys.executable, "-P", "-c", code],
             stdin=subprocess.PIPE,
-            stdout=self._log,
+            stdout=subprocess.PIPE,
             stderr=self._log,
             env=environment(),
             start_new_session=True,
+            bufsize=0,
         )
+        assert self._process.stdin is not None
+        self._lifeline = Lifeline(self._process.stdin.fileno())
+        self._lifeline.send(self._job)
         self._thread.start()
 
     def ask(self, reason: str) -> None:
         """Ask to stop."""
-        self._write(reason.encode() + b"\n")
+        self._lifeline.send(reason.encode())
 
     def kill(self) -> None:
         """Send SIGKILL to the process."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
-
-    def _write(self, line: bytes) -> None:
-        assert self._process.stdin is not None
-        with self._lock, contextlib.suppress(OSError, ValueError):
-            self._process.stdin.write(line)
-            self._process.stdin.flush()
+        self._process.kill()
 
     def _run(self) -> None:
-        self._write(self._job)
-        code = self._process.wait()
-        assert self._process.stdin is not None
-        with self._lock, contextlib.suppress(OSError):
-            self._process.stdin.close()
-        if code != 0:
-            self._log.seek(0)
-            tail = redact(self._log.read().decode(errors="replace").strip()[-2000:])
-            ended = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-            self.failure = f"the measuring process {ended}" + (f": {tail}" if tail else "")
-        self._log.close()
+        with self._process as process, self._log:
+            assert process.stdout is not None
+            reply = process.stdout.read()  # to its end; what is printed goes to the log
+            code = process.wait()
+            self._lifeline.close()
+            self.outcome = outcome_of(reply)
+            if self.outcome is None:
+                ended = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+                self.failure = f"the measuring process {ended}{tail(self._log)}"
         self.done.set()

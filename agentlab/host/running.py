@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import threading
 import time
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from .. import errors
-from ..engine.files import read_json
-from ..engine.study import FINISHED, Study, recorded
-from ..errors import AgentlabError, InterruptedByUser, RecordingError
+from ..engine.study import Study
+from ..errors import AgentlabError, InterruptedByUser
 from .base import Host
+from .state import StudyState
 
 if TYPE_CHECKING:
     from ..recording import Recordings
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _TICK_S = 0.05
 #: Clean-up has this long after Cancel or an interrupt; then the measuring process is killed.
 GRACE_S = 3.0
+
+Watch = Callable[["Running"], Callable[[], None]]
 
 
 class Running:
@@ -36,21 +39,30 @@ class Running:
     host : Host or None
         Where it is measured; None: nothing was missing, so nothing was started.
     watch : callable, optional
-        Called with this handle once it runs; shows progress until ``done()``.
+        Called with this handle once it runs; shows progress. What it returns is called at the end.
+
+    Attributes
+    ----------
+    study : Study
+        What is recorded.
+    cancelled : bool
+        Cancel was asked for.
+    blocking : bool
+        ``result()`` waits on the main thread: no widget's click can arrive.
     """
 
-    def __init__(
-        self, study: Study, host: Host | None, watch: Callable[[Running], None] | None = None
-    ) -> None:
+    def __init__(self, study: Study, host: Host | None, watch: Watch | None = None) -> None:
         self.study = study
+        self.cancelled = False
+        self.blocking = False
         self._host = host
-        self._cancelled = threading.Event()
+        self._began = time.monotonic()
+        self._ended: float | None = None
+        self._state = StudyState(study, time.time_ns())
+        self._stopping = threading.Lock()
         if host is not None:
-            with contextlib.suppress(OSError):
-                (study.folder / "outcome.json").unlink()
             host.start()
-        if watch is not None:
-            watch(self)
+        self._unwatch = watch(self) if watch is not None else None
 
     def done(self) -> bool:
         """Say whether nothing of the study runs any more.
@@ -66,10 +78,9 @@ class Running:
 
         The run under way gets the status ``cancelled``; ``await`` and ``result`` then return what there is.
         """
-        self._cancelled.set()
-        if self._host is not None:
-            self._host.ask("cancelled")
-            threading.Thread(target=self._kill_when_late, daemon=True).start()
+        if not self.done():
+            self.cancelled = True
+            self._stop("cancelled")
 
     def state(self) -> dict[str, Any]:
         """Return how far it is, read from the study's files.
@@ -77,31 +88,22 @@ class Running:
         Returns
         -------
         dict
-            ``folder``, ``status`` (``running``, ``done``, ``cancelled``, ``interrupted``, ``owner_lost``,
-            ``failed``), ``planned`` and, for each arm, ``finished``, ``eligible``, ``discarded``, ``running``
-            (counts of runs).
+            ``folder``, ``status`` (``running``, ``done``, ``cancelled``, ``interrupted``, ``failed``),
+            ``elapsed_s``, and the keys of :meth:`agentlab.host.state.StudyState.read`: ``planned``,
+            ``finished``, ``current``, ``arms``.
         """
-        arms = {
-            name: {"planned": self.study.runs, "finished": 0, "eligible": 0, "discarded": 0, "running": 0}
-            for name in self.study.arms
-        }
-        for run in recorded(self.study.folder):
-            counts = arms.get(run["arm"])
-            if counts is None or run["run_index"] >= self.study.runs:
-                continue
-            if run["status"] in FINISHED:
-                usable = run["status"] == "complete" and not any(i["discard"] for i in run["issues"])
-                counts["finished"] += 1
-                counts["eligible" if usable else "discarded"] += 1
-            elif run["status"] == "running" and not self.done():
-                counts["running"] += 1
-        status = "running" if not self.done() else self._outcome().get("status", "failed")
+        over = self.done()  # asked first: what is read afterwards is then the last state
+        state = self._state.read()
+        if over:
+            state["current"] = None
+            for counts in state["arms"].values():
+                counts["running"] = 0
+            self._ended = self._ended or time.monotonic()
         return {
             "folder": str(self.study.folder),
-            "status": status,
-            "planned": self.study.runs * len(arms),
-            "finished": sum(a["finished"] for a in arms.values()),
-            "arms": arms,
+            "status": self._status() if over else "running",
+            "elapsed_s": (self._ended or time.monotonic()) - self._began,
+            **state,
         }
 
     def __await__(self) -> Generator[Any, None, Recordings]:
@@ -110,22 +112,17 @@ class Running:
     async def _wait(self) -> Recordings:
         # The tick: a signal handler does not wake an idle loop, so an interrupt would come only at the end.
         try:
-            while not self.done():
+            while not self.done():  # noqa: ASYNC110
                 await asyncio.sleep(_TICK_S)
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None:
-                task.uncancel()
-            self._interrupt()
+            self._stop("interrupted")
             while not self.done():
-                with contextlib.suppress(
-                    asyncio.CancelledError
-                ):  # a second interrupt does not cut clean-up off
+                with contextlib.suppress(asyncio.CancelledError):  # a second one does not cut clean-up off
                     await asyncio.sleep(_TICK_S)
             # A CancelledError: `except Exception` round several paid arms must not swallow it, and a
             # KeyboardInterrupt raised inside a task would end the kernel.
-            raise errors.Interrupted(self._kept("interrupted"), self._recordings()) from None
-        return self._finish()
+            raise self._interrupted(errors.Interrupted) from None
+        return self._finish(errors.Interrupted)
 
     def result(self, timeout: float | None = None) -> Recordings:
         """Wait for the end and return the recordings; blocks.
@@ -149,50 +146,72 @@ class Running:
             The study could not go on.
         """
         end = None if timeout is None else time.monotonic() + timeout
+        interrupted = threading.Event()
+        self.blocking = threading.current_thread() is threading.main_thread()
         try:
-            while not self.done():
-                if end is not None and time.monotonic() >= end:
-                    raise TimeoutError(f"not done after {timeout} s; the study goes on (cancel() ends it)")
-                self._pause()
-        except KeyboardInterrupt:
-            self._interrupt()
-            while not self.done():
-                with contextlib.suppress(KeyboardInterrupt):
-                    self._pause()
-            raise InterruptedByUser(self._kept("interrupted"), self._recordings()) from None
-        return self._finish()
+            with _interrupts(interrupted.set):
+                while self._host is not None and not self._host.done.wait(_TICK_S):
+                    if interrupted.is_set():
+                        self._stop("interrupted")
+                    elif end is not None and time.monotonic() >= end:
+                        raise TimeoutError(
+                            f"not done after {timeout} s; the study goes on (cancel() ends it)"
+                        )
+        finally:
+            self.blocking = False
+        if interrupted.is_set():
+            raise self._interrupted(InterruptedByUser)
+        return self._finish(InterruptedByUser)
 
-    def _pause(self) -> None:
+    def _stop(self, reason: str) -> None:
+        if self._host is None:
+            return
+        self._host.ask(reason)
+        if self._stopping.acquire(blocking=False):  # never released: one watch over the clean-up is enough
+            threading.Thread(target=self._kill_when_late, args=(self._host,), daemon=True).start()
+
+    @staticmethod
+    def _kill_when_late(host: Host) -> None:
+        if not host.done.wait(GRACE_S):
+            host.kill()
+
+    def _status(self) -> str:
+        if self._host is None:
+            return "done"
+        if self._host.outcome is not None:
+            return self._host.outcome["status"]
+        return "cancelled" if self.cancelled else "failed"
+
+    def _finish(self, interrupted: Callable[..., BaseException]) -> Recordings:
+        self._close_progress()
         if self._host is not None:
-            self._host.done.wait(_TICK_S)
-
-    def _interrupt(self) -> None:
-        if self._host is not None:
-            self._host.ask("interrupted")
-            threading.Thread(target=self._kill_when_late, daemon=True).start()
-
-    def _kill_when_late(self) -> None:
-        if self._host is not None and not self._host.done.wait(GRACE_S):
-            self._host.kill()
-
-    def _outcome(self) -> dict[str, Any]:
-        try:
-            return read_json(self.study.folder / "outcome.json")
-        except RecordingError:
-            return {} if self._host is not None else {"status": "done"}
-
-    def _finish(self) -> Recordings:
-        outcome = self._outcome()
-        error = outcome.get("error")
-        if error is not None:
-            known = getattr(errors, error["type"], None)
-            kind = known if isinstance(known, type) and issubclass(known, AgentlabError) else AgentlabError
-            text = error["message"] if kind is known else f"{error['type']}: {error['message']}"
-            raise kind(f"{text}\n{self._kept('ended')}")
-        if not outcome and not self._cancelled.is_set():
-            failure = self._host.failure if self._host is not None else None
-            raise AgentlabError(f"{failure or 'the measuring process ended'}\n{self._kept('ended')}")
+            outcome = self._host.outcome or {}
+            if (error := outcome.get("error")) is not None:
+                raise self._error(error)
+            if outcome.get("status") == "interrupted":  # by a signal to the measuring process itself
+                raise self._interrupted(interrupted)
+            if not outcome and not self.cancelled:
+                failure = self._host.failure or "the measuring process ended"
+                raise AgentlabError(f"{failure}\n{self._kept('ended')}")
         return self._recordings()
+
+    def _interrupted(self, kind: Callable[..., BaseException]) -> BaseException:
+        self._close_progress()
+        recordings = None
+        with contextlib.suppress(AgentlabError):  # the interrupt is what matters
+            recordings = self._recordings()
+        return kind(self._kept("was interrupted"), recordings)
+
+    def _error(self, error: dict[str, Any]) -> AgentlabError:
+        known = getattr(errors, error["type"], None)
+        kind = known if isinstance(known, type) and issubclass(known, AgentlabError) else AgentlabError
+        text = error["message"] if kind is known else f"{error['type']}: {error['message']}"
+        return kind(f"{text}\n{self._kept('ended')}")
+
+    def _close_progress(self) -> None:
+        unwatch, self._unwatch = self._unwatch, None
+        if unwatch is not None:
+            unwatch()
 
     def _recordings(self) -> Recordings:
         from ..recording import load
@@ -200,13 +219,36 @@ class Running:
         return load(self.study.folder)
 
     def _kept(self, how: str) -> str:
-        made = [run for run in recorded(self.study.folder) if run["status"] in FINISHED]
+        state = self.state()
         return (
-            f"The study {how}; {len(made)} of {self.study.runs * len(self.study.arms)} runs are kept: "
-            f"agentlab.load({str(self.study.folder)!r}). The same record(...) call resumes it."
+            f"The study {how}; {state['finished']} of {state['planned']} runs are kept: "
+            f"agentlab.load({state['folder']!r}). The same record(...) call resumes it."
         )
 
     def __repr__(self) -> str:
         state = self.state()
         arms = ", ".join(f"{name} {a['finished']}/{a['planned']}" for name, a in state["arms"].items())
         return f"<Running {state['folder']}: {state['status']}, {arms}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:  # noqa: ANN401
+        try:
+            from ..widgets.cards import running_card
+
+            return running_card(self.state())
+        except Exception as error:  # a card never breaks a cell
+            return {"text/plain": f"<Running {self.study.folder}: {type(error).__name__}>"}
+
+
+@contextlib.contextmanager
+def _interrupts(note: Callable[[], None]) -> Generator[None]:
+    """Note interrupts instead of raising them, however many come: none may cut clean-up off."""
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT) if main else None
+    if before is None:  # another thread gets no signals; a handler that is not Python's cannot be restored
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *_: note())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

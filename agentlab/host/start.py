@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from typing import Any
 
 from ..engine.study import Study, missing
 from ..errors import ConfigError
@@ -31,7 +29,7 @@ def host_maker(host: str, kernel: str | None) -> HostMaker:
     Raises
     ------
     ConfigError
-        A kernelspec without a measuring kernel.
+        A kernelspec without a measuring kernel, or an unknown one.
     """
     from ..surroundings import front_end
 
@@ -47,8 +45,9 @@ def host_maker(host: str, kernel: str | None) -> HostMaker:
         from .process import ProcessHost
 
         return ProcessHost
-    from .kernel import KernelHost
+    from .kernel import KernelHost, kernelspec
 
+    kernelspec(kernel)  # an unknown name is said before anything is touched
     return lambda study: KernelHost(study, kernel)
 
 
@@ -68,22 +67,13 @@ def launch(study: Study, make_host: HostMaker, progress: str) -> Running:
     -------
     Running
     """
+    from ..progress import say, show
+
     planned = study.runs * len(study.arms)
     left = len(missing(study))
     if left == 0:
-        print(f"{planned} of {planned} already recorded in {study.folder}; nothing to do", file=sys.stderr)
+        say(f"{planned} of {planned} already recorded in {study.folder}; nothing to do")
         return Running(study, None)
     if left < planned:
-        print(
-            f"{planned - left} of {planned} already recorded in {study.folder}; {left} to do", file=sys.stderr
-        )
-    return Running(study, make_host(study), watcher(progress))
-
-
-def watcher(progress: str) -> Callable[[Any], None] | None:
-    """Return what shows the progress of a handle, or None."""
-    if progress == "none":
-        return None
-    from ..progress import show
-
-    return lambda running: show(running, progress)
+        say(f"{planned - left} of {planned} already recorded in {study.folder}; {left} to do")
+    return Running(study, make_host(study), lambda running: show(running, progress))

@@ -1,40 +1,43 @@
 """The measuring side: one entry for the kernel, the subprocess and the inline host.
 
 What it is to do arrives as one JSON line on standard input, which stays open as its lifeline: a line
-``cancelled`` or ``interrupted`` asks it to stop, and its end means that the owner is gone. Results do not come
-back: both sides read the study's files. ``outcome.json`` says how the recording ended.
+``cancelled`` or ``interrupted`` asks it to stop, and its end means that the owner is gone. Recordings do not
+come back: both sides read the study's files. Only the outcome, a few words, is reported.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import json
 import os
+import select
+import shutil
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Generator
+from typing import Any, NoReturn
 
 from ..engine.conduct import Stop, conduct
-from ..engine.files import write_json
 from ..engine.study import Study
-from ..errors import AgentlabError, RecordingError
+from ..errors import AgentlabError
 from ..redact import redact
 
-#: After the owner is gone or Cancel was asked, the process ends itself at the latest after this many seconds.
+#: After the owner is gone, the process ends itself at the latest after this many seconds.
 LAST_RESORT_S = 4.0
+_LOOK_S = 0.5
 
 
-async def carry_out(study: Study, stop: Stop) -> dict[str, Any]:
-    """Conduct a study as a task of its own and write its outcome.
+async def carry_out(make: Callable[[], Study], stop: Stop) -> dict[str, Any]:
+    """Conduct a study as a task of its own; whatever happens becomes an outcome.
 
     Parameters
     ----------
-    study : Study
-        A prepared study.
+    make : callable
+        Gives the prepared study.
     stop : Stop
         Asked from outside.
 
@@ -42,115 +45,142 @@ async def carry_out(study: Study, stop: Stop) -> dict[str, Any]:
     -------
     dict
         ``status`` (``done``, ``cancelled``, ``interrupted``, ``owner_lost``, ``failed``) and ``error``
-        (``type``, ``message``) when failed. Also in ``outcome.json``.
+        (``type``, ``message``) when failed.
     """
-    task = asyncio.create_task(conduct(study, stop))
+
+    async def work() -> None:
+        await conduct(make(), stop)
+
+    task = asyncio.create_task(work())
     stop.bind(task)
-    # The tick wakes a loop whose signal handler ran without waking it.
     while not task.done():
         try:
-            await asyncio.wait([task], timeout=0.05)
-        except asyncio.CancelledError:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:  # clean-up goes on; a second one does not cut it off
             stop.ask("interrupted")
-    outcome: dict[str, Any] = {"pid": os.getpid(), "ended_unix_ns": time.time_ns()}
     error = None if task.cancelled() else task.exception()
-    if task.cancelled() or isinstance(error, KeyboardInterrupt):
-        outcome |= {"status": stop.reason or "interrupted"}
-    elif error is not None:
-        if not isinstance(error, AgentlabError):
-            _log_traceback(error)
-        outcome |= {
-            "status": "failed",
-            "error": {"type": type(error).__name__, "message": redact(str(error))},
-        }
-    else:
-        outcome |= {"status": "done"}
-    try:
-        write_json(study.folder / "outcome.json", outcome)
-    except RecordingError:
-        outcome["unwritten"] = True
-    return outcome
+    if task.cancelled() or (error is not None and not isinstance(error, Exception)):
+        return {"status": stop.reason or "interrupted"}
+    if error is None:
+        return {"status": "done"}
+    if not isinstance(error, AgentlabError):
+        _log(error)
+    return {"status": "failed", "error": {"type": type(error).__name__, "message": redact(str(error))}}
 
 
-def listen(job: Callable[[dict[str, Any]], None], ask: Callable[[str], None]) -> threading.Thread:
-    """Read the job and then the lifeline from standard input, in a thread.
+def listen(
+    job: Callable[[bytes | None], object], ask: Callable[[str], None], leave: Callable[[], None]
+) -> None:
+    """Read the job and then the lifeline from standard input, in a daemon thread.
 
     Parameters
     ----------
     job : callable
-        Called once with the job.
+        Called once with the job; with None when the owner is gone before.
     ask : callable
         Called with the reason to stop; must be thread-safe.
-
-    Returns
-    -------
-    threading.Thread
-        A started daemon thread.
+    leave : callable
+        Called when clean-up did not end in time; ends the process.
     """
 
     def read() -> None:
-        # os.read, not sys.stdin: a kernel replaces sys.stdin, and a buffered reader would block at exit.
+        parent = os.getppid()
         buffer, started = b"", False
-        while chunk := os.read(0, 1 << 16):
+        while True:
+            # The pipe's end is missed while a fork of the owner holds it; then the parent has changed.
+            if not select.select([0], [], [], _LOOK_S)[0]:
+                if os.getppid() != parent:
+                    break
+                continue
+            # os.read, not sys.stdin: a kernel replaces sys.stdin, and a buffered reader would block at exit.
+            chunk = os.read(0, 1 << 16)
+            if not chunk:
+                break
             *lines, buffer = (buffer + chunk).split(b"\n")
             for line in lines:
                 if started:
                     ask(line.decode())
                 else:
                     started = True
-                    job(json.loads(line))
+                    job(line)
+        if not started:
+            job(None)
         ask("owner_lost")
         time.sleep(LAST_RESORT_S)
-        os._exit(1)  # clean-up hangs; the watchdogs kill what is left
+        leave()
 
-    thread = threading.Thread(target=read, name="agentlab-lifeline", daemon=True)
-    thread.start()
-    return thread
+    threading.Thread(target=read, name="agentlab-lifeline", daemon=True).start()
 
 
-async def main() -> str:
-    """Receive a job on standard input and carry it out.
+async def main(folder: str | None = None) -> str:
+    """Receive a job on standard input and carry it out; never raises.
+
+    Parameters
+    ----------
+    folder : str, optional
+        Private folder of this process; removed when the owner is gone and cannot do it.
 
     Returns
     -------
     str
-        The outcome as JSON.
+        The outcome as JSON. When the owner is gone nobody reads it, and the process ends here.
     """
     loop, stop = asyncio.get_running_loop(), Stop()
-    arrived: asyncio.Future[dict[str, Any]] = loop.create_future()
-    listen(
-        lambda job: loop.call_soon_threadsafe(arrived.set_result, job),
-        lambda reason: loop.call_soon_threadsafe(stop.ask, reason),
-    )
-    job = await arrived
-    sys.path[:0] = [path for path in job.get("sys_path", []) if path not in sys.path]
-    study = Study.from_job(job["study"])
-    # What exists now lives to the end: the collector need not look at it while stamps are taken.
-    gc.collect()
-    gc.freeze()
-    return json.dumps(await carry_out(study, stop))
+    arrived: asyncio.Future[bytes | None] = loop.create_future()
+
+    def ask(reason: str) -> None:
+        loop.call_soon_threadsafe(stop.ask, reason)
+
+    def leave() -> NoReturn:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        os._exit(1)
+
+    with _signals(loop, stop):
+        listen(lambda job: loop.call_soon_threadsafe(arrived.set_result, job), ask, leave)
+        job = await arrived
+        if job is None:
+            leave()
+
+        def make() -> Study:
+            study = Study.from_job(json.loads(job))
+            # What exists now lives to the end: the collector need not look at it while stamps are taken.
+            gc.collect()
+            gc.freeze()
+            return study
+
+        outcome = await carry_out(make, stop)
+    if stop.reason == "owner_lost":
+        leave()
+    return json.dumps(outcome)
 
 
 def run() -> None:
-    """Run :func:`main` as a process: SIGINT and SIGTERM ask it to stop."""
-
-    async def with_signals() -> None:
-        loop = asyncio.get_running_loop()
-        task = asyncio.create_task(main())
-        for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(sig, task.cancel)
-        await task
-
-    asyncio.run(with_signals())
+    """Run :func:`main` as a process whose standard output is the reply."""
+    # What drivers print must not end up in the reply.
+    reply = os.dup(1)
+    os.dup2(2, 1)
+    outcome = asyncio.run(main())
+    os.write(reply, outcome.encode())
     sys.stdout.flush()
-    os._exit(0)  # the lifeline thread sits in read(0)
+    os._exit(0)  # no library's exit hook may delay or hang the end: all is written and closed
 
 
-def _log_traceback(error: BaseException) -> None:
+@contextlib.contextmanager
+def _signals(loop: asyncio.AbstractEventLoop, stop: Stop) -> Generator[None]:
+    """Let signals ask for a clean stop; the loop's own handlers also wake it when it is idle."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in numbers:
+        loop.add_signal_handler(number, stop.ask, "interrupted")
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+def _log(error: BaseException) -> None:
     import traceback
 
-    traceback.print_exception(error)
-
-
-if __name__ == "__main__":
-    run()
+    # A kernel sends sys.stderr to its front end; the log is the process's own.
+    traceback.print_exception(error, file=sys.__stderr__)

@@ -1,0 +1,256 @@
+"""Measure in a dedicated kernel: what "auto" means in a notebook."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import logging
+import queue
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import IO, Any
+
+from .. import __version__
+from ..engine.study import Study
+from ..errors import AgentlabError, ConfigError, StartupError
+from .outfit import Lifeline, environment, import_paths, job_line, outcome_of, tail
+
+_START_S = 60.0
+_LOOK_S = 0.1
+#: A Unix socket's path has at most 107 bytes, and each channel's gets this suffix.
+_IPC_PATH, _IPC_SUFFIX = 107, "-ipc-5"
+_NAME = "kernel.json"
+_log = logging.getLogger("agentlab.host")
+_log.addHandler(logging.NullHandler())  # jupyter_client's own messages; what matters becomes an error
+
+
+def kernelspec(name: str | None) -> Any:  # noqa: ANN401
+    """Find what starts a measuring kernel.
+
+    Parameters
+    ----------
+    name : str or None
+        A kernelspec's name; None is the interpreter that runs this, whatever "python3" is called here.
+
+    Returns
+    -------
+    jupyter_client.kernelspec.KernelSpec
+
+    Raises
+    ------
+    ConfigError
+        There is no such kernelspec, or it runs no Python.
+    """
+    from jupyter_client.kernelspec import KernelSpec, KernelSpecManager, NoSuchKernel
+
+    if name is None:
+        return KernelSpec(
+            argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+            display_name="agentlab",
+            language="python",
+            metadata={"supported_encryption": "curve"},
+        )
+    try:
+        spec = KernelSpecManager().get_kernel_spec(name)
+    except NoSuchKernel:
+        known = ", ".join(sorted(KernelSpecManager().find_kernel_specs())) or "none"
+        raise ConfigError(f"record(kernel={name!r}): no such kernelspec; there are: {known}") from None
+    if spec.language.lower() != "python":
+        raise ConfigError(f"record(kernel={name!r}): it runs {spec.language}, and agentlab needs Python")
+    return spec
+
+
+class KernelHost:
+    """Carry out a study in a kernel of its own; see :class:`agentlab.host.base.Host`.
+
+    Parameters
+    ----------
+    study : Study
+        A prepared study.
+    name : str or None
+        Kernelspec; None: this interpreter.
+
+    Raises
+    ------
+    ConfigError
+        No such kernelspec, or something of the study cannot cross to another process.
+    """
+
+    def __init__(self, study: Study, name: str | None = None) -> None:
+        self.done = threading.Event()
+        self.outcome: dict[str, Any] | None = None
+        self.failure: str | None = None
+        self._spec = kernelspec(name)
+        self._called = f"kernelspec {name!r}" if name else "the measuring kernel"
+        self._job = job_line(study)
+        self._asked: str | None = None
+        self._killed = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lifeline: Lifeline | None = None
+        # All of jupyter_client lives on this thread's loop: a busy cell of the notebook cannot stop it.
+        self._thread = threading.Thread(target=self._run, name="agentlab-kernel", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread that starts the kernel."""
+        self._thread.start()
+
+    def ask(self, reason: str) -> None:
+        """Ask to stop."""
+        self._asked = self._asked or reason
+        if self._lifeline is not None:
+            self._lifeline.send(reason.encode())
+
+    def kill(self) -> None:
+        """Send SIGKILL to the kernel."""
+        self._killed = True
+        if self._process is not None:
+            self._process.kill()
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._main())
+        except AgentlabError as error:
+            self.outcome = {
+                "status": "failed",
+                "error": {"type": type(error).__name__, "message": str(error)},
+            }
+        except Exception as error:
+            self.failure = f"{self._called} could not be used: {type(error).__name__}: {error}"
+        finally:
+            self.done.set()
+
+    async def _main(self) -> None:
+        from jupyter_core.paths import jupyter_runtime_dir
+
+        runtime = Path(jupyter_runtime_dir())
+        runtime.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix="agentlab-", dir=runtime))
+        try:
+            with (folder / "log").open("w+b") as log:
+                await self._use(folder, log)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    async def _use(self, folder: Path, log: IO[bytes]) -> None:
+        """Start the kernel, let it do the job, and see it gone."""
+        manager = _manager(folder, self._spec)
+        try:
+            await manager.start_kernel(
+                # A folder of its own: neither the user's start-up files nor the history database.
+                env={**environment(), "IPYTHONDIR": str(folder / "ipython")},
+                independent=True,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                cwd=str(Path.cwd()),
+            )
+            self._process = getattr(manager.provisioner, "process", None)
+            if self._process is None or self._process.stdin is None:
+                raise ConfigError(f"{self._called} is not started on this machine, as measuring needs it")
+            lifeline = Lifeline(self._process.stdin.fileno())
+            try:
+                await self._converse(manager, lifeline, folder, log)
+            finally:
+                await manager.shutdown_kernel(now=self.outcome is None)
+                lifeline.close()
+        except OSError as error:
+            raise StartupError(f"{self._called} cannot be started: {error}", phase="startup") from error
+        finally:
+            await manager.cleanup_resources()
+
+    async def _converse(self, manager: Any, lifeline: Lifeline, folder: Path, log: IO[bytes]) -> None:  # noqa: ANN401
+        """Ask whether agentlab is there, then have the job done; iopub stays closed: it loses messages."""
+        client = manager.client()
+        client.start_channels(iopub=False, stdin=False, hb=False, control=False)
+        try:
+            prologue = f"{import_paths()}; import agentlab; from agentlab.host import worker"
+            content = await self._execute(manager, client, prologue, "agentlab.__version__", _START_S)
+            if content is None:
+                if self._asked is None:
+                    raise StartupError(f"{self._called} did not become ready{tail(log)}", phase="startup")
+                self.outcome = {"status": self._asked}
+                return
+            self._check(content)
+            lifeline.send(self._job)
+            self._lifeline = lifeline
+            if self._asked is not None:
+                lifeline.send(self._asked.encode())
+            code = f"_agentlab = await worker.main({str(folder)!r})"
+            content = await self._execute(manager, client, code, "_agentlab", None)
+            self.outcome = outcome_of(_value(content)) if content is not None else None
+            if self.outcome is None:
+                self.failure = f"{self._called} was ended{tail(log)}"
+        finally:
+            client.stop_channels()
+
+    async def _execute(
+        self,
+        manager: Any,  # noqa: ANN401
+        client: Any,  # noqa: ANN401
+        code: str,
+        expression: str,
+        seconds: float | None,
+    ) -> dict[str, Any] | None:
+        """Return the reply to one request; None when the kernel ended or was late."""
+        request = client.execute(
+            code,
+            store_history=False,
+            allow_stdin=False,
+            stop_on_error=False,
+            user_expressions={"value": expression},
+        )
+        end = None if seconds is None else time.monotonic() + seconds
+        while True:
+            try:
+                reply = await client.get_shell_msg(timeout=_LOOK_S)
+            except queue.Empty:
+                starting = end is not None and (self._asked is not None or time.monotonic() > end)
+                if starting or self._killed or not await manager.is_alive():
+                    return None
+                continue
+            if reply["parent_header"].get("msg_id") == request:
+                return reply["content"]
+
+    def _check(self, content: dict[str, Any]) -> None:
+        """Refuse a kernel whose agentlab is absent or another."""
+        hint = f"install agentlab=={__version__} there, or choose another kernel"
+        if content["status"] != "ok":
+            raise ConfigError(
+                f"{self._called}: agentlab cannot be imported there "
+                f"({content.get('ename')}: {content.get('evalue')}); {hint}"
+            )
+        if (version := _value(content)) != __version__:
+            raise ConfigError(f"{self._called} has agentlab {version}, and here is {__version__}; {hint}")
+
+
+def _manager(folder: Path, spec: Any) -> Any:  # noqa: ANN401
+    from jupyter_client.kernelspec import KernelSpecManager
+    from jupyter_client.manager import AsyncKernelManager
+
+    class OneSpec(KernelSpecManager):
+        def get_kernel_spec(self, kernel_name: str) -> Any:  # noqa: ANN401
+            return spec
+
+    file = folder / _NAME
+    fits = len(str(file.with_suffix("")).encode()) + len(_IPC_SUFFIX) <= _IPC_PATH
+    options: dict[str, Any] = {"transport": "ipc" if fits else "tcp"}
+    if not fits and "transport_encryption" in AsyncKernelManager.class_trait_names():
+        options["transport_encryption"] = "auto"  # jupyter_client >= 8.10
+    manager = AsyncKernelManager(
+        connection_file=str(file), kernel_spec_manager=OneSpec(), log=_log, **options
+    )
+    manager.shutdown_wait_time = 2.0
+    return manager
+
+
+def _value(content: dict[str, Any]) -> str:
+    """Return the text that a user expression evaluated to; empty when it failed."""
+    value = content.get("user_expressions", {}).get("value", {})
+    if value.get("status") != "ok":
+        return ""
+    return ast.literal_eval(value["data"]["text/plain"])

@@ -1,0 +1,98 @@
+"""How far a study is, read from its files; cheap enough to ask four times a second."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..engine.files import read_json
+from ..engine.study import FINISHED, Study
+from ..errors import RecordingError
+
+
+class StudyState:
+    """Read the runs of a study again and again; what is over is read once.
+
+    Parameters
+    ----------
+    study : Study
+        A prepared study.
+    since_unix_ns : int
+        When this recording of it began; a run under way since before was left behind by a crash.
+    """
+
+    def __init__(self, study: Study, since_unix_ns: int) -> None:
+        self._study = study
+        self._since_unix_ns = since_unix_ns
+        self._over: dict[str, dict[str, Any]] = {}
+
+    def read(self) -> dict[str, Any]:
+        """Return the counts of now.
+
+        Returns
+        -------
+        dict
+            ``planned`` and ``finished`` runs, ``current`` (None, or ``run_id``, ``arm``, ``run_index``,
+            ``started_unix_ns`` of the run under way), and ``arms``: for each arm ``planned``, ``finished``,
+            ``eligible``, ``discarded``, ``running`` (counts of runs) and ``reasons`` (code: discarded runs).
+        """
+        arms: dict[str, dict[str, Any]] = {
+            name: {
+                "planned": self._study.runs,
+                "finished": 0,
+                "eligible": 0,
+                "discarded": 0,
+                "running": 0,
+                "reasons": {},
+            }
+            for name in self._study.arms
+        }
+        current: dict[str, Any] | None = None
+        for run in self._runs():
+            counts = arms.get(run["arm"])
+            if counts is None or run["run_index"] >= self._study.runs:
+                continue
+            if run["status"] in FINISHED:
+                _count(counts, run)
+            elif run["status"] == "running" and run["started_unix_ns"] >= self._since_unix_ns:
+                current = {key: run[key] for key in ("run_id", "arm", "run_index", "started_unix_ns")}
+                counts["running"] = 1
+        return {
+            "planned": self._study.runs * len(arms),
+            "finished": sum(counts["finished"] for counts in arms.values()),
+            "current": current,
+            "arms": arms,
+        }
+
+    def _runs(self) -> list[dict[str, Any]]:
+        runs: list[dict[str, Any]] = []
+        try:
+            folders = sorted((self._study.folder / "runs").iterdir())
+        except OSError:
+            return runs
+        for folder in folders:
+            run = self._over.get(folder.name) or _read(folder / "run.json")
+            if run is None:
+                continue
+            if run["status"] != "running":
+                self._over[folder.name] = run
+            runs.append(run)
+        return runs
+
+
+def _count(counts: dict[str, Any], run: dict[str, Any]) -> None:
+    codes = {issue["code"] for issue in run["issues"] if issue["discard"]}
+    usable = run["status"] == "complete" and not codes
+    counts["finished"] += 1
+    counts["eligible" if usable else "discarded"] += 1
+    for code in sorted(codes):
+        counts["reasons"][code] = counts["reasons"].get(code, 0) + 1
+
+
+def _read(file: Path) -> dict[str, Any] | None:
+    keys = ("run_id", "arm", "run_index", "status", "started_unix_ns", "issues")
+    try:
+        run = read_json(file)
+        return {key: run[key] for key in keys}
+    except (RecordingError, KeyError):
+        return None

@@ -1,0 +1,104 @@
+"""The live panel of a study: progress per arm, and Cancel."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from ..progress import duration, reasons
+from .cards import running_card
+
+if TYPE_CHECKING:
+    from ..host.running import Running
+
+State = dict[str, Any]
+
+
+class Panel:
+    """Show a study in a live notebook; a static card takes its place at the end.
+
+    Widgets are made once and changed in place. A saved notebook or an export has no live widgets, so the last
+    output holds none.
+
+    Parameters
+    ----------
+    running : Running
+        The study. Its Cancel button only sets a flag there: a handler may run on any thread.
+    """
+
+    def __init__(self, running: Running) -> None:
+        import ipywidgets as w
+        from IPython.display import display
+
+        self._running = running
+        self._head, self._now = w.HTML(), w.HTML()
+        self._cancel = w.Button(description="Cancel", icon="stop", layout=w.Layout(width="9em"))
+        self._cancel.on_click(lambda _: running.cancel())
+        self._bars: dict[str, Any] = {}
+        self._counts: dict[str, Any] = {}
+        rows: list[Any] = []
+        for name in running.study.arms:
+            label = w.HTML(_clipped(name), layout=w.Layout(width="14em"))
+            self._bars[name] = w.IntProgress(max=running.study.runs, layout=w.Layout(width="16em"))
+            self._counts[name] = w.HTML()
+            rows.append(w.HBox([label, self._bars[name], self._counts[name]]))
+        arms = w.VBox(rows, layout=w.Layout(max_height="22em", overflow="auto"))
+        self._box = w.VBox([self._head, arms, w.HBox([self._cancel, self._now])])
+        self.update(running.state())
+        self._handle: Any = display(self._box, display_id=True)
+
+    def update(self, state: State) -> None:
+        """Show a state; only what differs is sent to the front end."""
+        self._head.value = (
+            f"<b>{state['finished']} of {state['planned']} runs</b> &nbsp; {duration(state['elapsed_s'])}"
+            f" &nbsp; <code>{escape(state['folder'])}</code>"
+        )
+        for name, counts in state["arms"].items():
+            self._bars[name].value = counts["finished"]
+            self._counts[name].value = _counts(counts)
+        self._now.value = _now(state)
+        self._show_cancel()
+
+    def close(self, state: State) -> None:
+        """Replace the panel by a card without widgets."""
+        self._handle.update(running_card(state), raw=True)
+        for widget in _all(self._box):
+            widget.close()
+
+    def _show_cancel(self) -> None:
+        if self._running.cancelled:
+            self._cancel.description, self._cancel.disabled = "Cancelling", True
+        elif self._running.blocking:
+            # The cell waits in .result(): a click would be handled only after it.
+            self._cancel.disabled = True
+            self._now.value += " &nbsp; To cancel, interrupt the kernel."
+        else:
+            self._cancel.disabled = False
+
+
+def _counts(counts: State) -> str:
+    text = f"{counts['finished']}/{counts['planned']}, {counts['eligible']} eligible"
+    if counts["discarded"]:
+        text += f", {counts['discarded']} discarded ({escape(reasons([counts]))})"
+    return f"&nbsp; {text}"
+
+
+def _now(state: State) -> str:
+    current = state["current"]
+    if current is None:
+        return "&nbsp; starting" if state["finished"] == 0 else "&nbsp; between runs"
+    return f"&nbsp; now: {escape(current['arm'])}, run {current['run_index'] + 1}"
+
+
+def _clipped(name: str) -> str:
+    style = "overflow:hidden;text-overflow:ellipsis;white-space:nowrap"
+    return f'<div style="{style}" title="{escape(name)}">{escape(name)}</div>'
+
+
+def _all(widget: Any) -> list[Any]:  # noqa: ANN401
+    """List a widget, its children, and the layout and style models that they own."""
+    found: list[Any] = []
+    for child in getattr(widget, "children", ()):
+        found += _all(child)
+    owned = [getattr(widget, name, None) for name in ("layout", "style")]
+    return [*found, widget, *(model for model in owned if model is not None)]
