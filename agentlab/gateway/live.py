@@ -129,7 +129,10 @@ class Live:
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """Finished requests: fields of their begin and end lines, ``t_begin, t_first, t_end`` in ns."""
+        """Finished requests: fields of their begin and end lines, ``t_begin, t_first, t_end`` in ns.
+
+        They are read from the files; after ``await live.sync()`` none that an agent saw end is missing.
+        """
         return list(self._closed) if self._closed is not None else _finished(self._files)
 
     async def begin(self, run_id: str, arm: str, file: str | Path) -> None:
@@ -170,6 +173,13 @@ class Live:
             Lines could not be written.
         """
         return int((await self._order({"op": "run", "run_id": None}))["open"])
+
+    async def sync(self) -> None:
+        """Wait until the lines of every request that an agent has seen the end of are written.
+
+        ``begin`` and ``idle`` do the same.
+        """
+        await self._order({"op": "sync"})
 
     async def close(self) -> None:
         """End the process; a second call does nothing."""

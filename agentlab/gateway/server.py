@@ -172,7 +172,7 @@ class Server:
         ----------
         line : bytes
             JSON: ``op`` is ``"run"`` (with ``run_id``, ``arm``, ``file``; ``run_id`` null: none is under
-            way) or ``"close"``.
+            way), ``"sync"`` (nothing but the acknowledgement) or ``"close"``.
 
         Returns
         -------
@@ -190,7 +190,7 @@ class Server:
             n_open = self._change_run(order.get("run_id"), order.get("arm"), order.get("file"))
         elif op == "close":
             self.end()
-        else:
+        elif op != "sync":
             return {"ok": False, "error": f"there is no order {op!r}"}
         return {
             "ok": True,

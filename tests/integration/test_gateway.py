@@ -207,6 +207,7 @@ async def test_the_cache_is_shared_as_its_scope_says(
             await live.begin(run, arm, tmp_path / f"{run}.jsonl")
             for again in ("", "again"):
                 await ask(http, long, **{"x-session-id": run + again})
+                await live.sync()
                 seen[run + again] = live.requests[-1]["cache_read_tokens"]
     await live.close()
     served = {run for run, n in seen.items() if n > 0}
@@ -234,6 +235,7 @@ async def test_eight_sessions_at_once_do_not_mix() -> None:
 
     async with Gateway(ScriptedModel(steps)) as live, client(live) as http:
         all_said = await asyncio.gather(*(converse(http, f"s{k}") for k in range(8)))
+        await live.sync()
         requests = live.requests
     assert all(said == [f"step {k} " * 20 for k in range(3)] for said in all_said)
     assert sorted(r["request"] for r in requests) == list(range(1, 25))
@@ -252,6 +254,7 @@ async def test_the_gateway_adds_little_to_a_reply() -> None:
             start = time.perf_counter()
             await ask(http, data)
             took.append((time.perf_counter() - start) * 1e3)
+        await live.sync()
         inside = [(r["t_first"] - r["t_begin"]) / 1e6 for r in live.requests]
     assert statistics.median(took) < 25
     assert statistics.median(inside) < 10
@@ -277,6 +280,7 @@ async def test_what_agents_break_is_refused_and_recorded() -> None:
             assert reply.json()["error"]["type"] == "invalid_request_error"
         surrogate = b'{"model":"m","messages":[{"role":"user","content":"cut \\ud83d"}],"tools":[]}'
         assert (await http.post("/chat/completions", content=surrogate)).status_code == 200
+        await live.sync()
         requests = live.requests
     assert all(r["status"] == 400 and r["reason"].startswith("invalid_body") for r in requests[:-1])
 
@@ -289,6 +293,7 @@ async def test_limits_refuse_with_the_one_status_that_is_not_repeated() -> None:
         replies = [await http.post("/chat/completions", json=body(stream=False)) for _ in range(3)]
         assert [reply.status_code for reply in replies] == [200, 200, 400]
         assert replies[2].json()["error"]["type"] == "invalid_request_error"
+        await live.sync()
         assert [r.get("reason") for r in live.requests] == [None, None, "limit"]
     model = ScriptedModel([Step(text="ok")], match="rule")
     async with Gateway(model, max_seconds=0.001) as live, client(live) as http:
@@ -318,6 +323,7 @@ async def test_a_cache_rule_of_ones_own_is_found_by_name(
     async with Gateway(model) as live, client(live) as http:
         for _ in range(2):
             await ask(http, body(system="x" * 1000))
+        await live.sync()
         total = live.requests[0]["input_total_tokens"]
         assert live.requests[1]["cache_read_tokens"] == total // 64 * 64 > 0
     with pytest.raises(ConfigError, match="my_rules"):
@@ -328,6 +334,7 @@ async def test_a_cache_rule_of_ones_own_is_found_by_name(
     ):
         reply = await http.post("/chat/completions", json=body())
         assert reply.status_code == 400 and "boundary" in reply.text
+        await live.sync()
         assert live.requests[0]["reason"].startswith("gateway_error")
 
 
