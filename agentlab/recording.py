@@ -16,8 +16,6 @@ from .frames.store import StudyFolder
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .scenario import Scenario
-
 __all__ = ["Event", "Issue", "Recording", "Recordings", "RunInfo", "example", "load"]
 
 _EXAMPLES = Path(__file__).resolve().parent / "data"
@@ -211,14 +209,13 @@ class Recordings(Sequence[Recording]):
         return tuple(source.path for source in self._sources)
 
     @property
-    def scenario(self) -> Scenario | None:
-        """The scenario; None when it is unknown or the studies had different ones."""
-        from .scenario import Scenario
+    def scenario(self) -> dict[str, Any] | None:
+        """The scenario as it is stored; None when it is unknown or the studies had different ones.
 
+        With ``keep="numbers"`` its prompts are digests and lengths, so it is data, not a ``Scenario``.
+        """
         first = self._sources[0].scenario if self._sources else None
-        if first is None or any(source.scenario != first for source in self._sources):
-            return None
-        return Scenario.from_dict(first)
+        return first if all(source.scenario == first for source in self._sources) else None
 
     @property
     def arms(self) -> tuple[str, ...]:

@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
+from .chunks import build_chunks
+from .events import build_events
 from .evidence import EVENTS, GATEWAY, Event, RunInfo, read_events
 from .issues import build_issues
+from .pressure import build_pressure
 from .requests import build_requests
 from .runs import build_runs
 from .sessions import build_sessions
 from .tables import TABLES
+from .tools import build_tools
 from .turns import build_turns
 
 if TYPE_CHECKING:
@@ -25,6 +29,10 @@ BUILDERS: dict[str, Builder] = {
     "sessions": build_sessions,
     "turns": build_turns,
     "requests": build_requests,
+    "chunks": build_chunks,
+    "tools": build_tools,
+    "events": build_events,
+    "pressure": build_pressure,
 }
 
 #: Raised when a builder gives other values for the same evidence; cached tables carry it.

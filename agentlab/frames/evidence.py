@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import RecordingError
-from .values import as_float, as_int, as_text
+from .values import as_count, as_float, as_int, as_text
 
 #: One line of ``events.jsonl`` or ``gateway.jsonl``: ``t`` (CLOCK_MONOTONIC ns), ``kind`` and the fields
 #: of ``docs/events.md``.
@@ -25,7 +26,7 @@ CODES = {
     "recording_missing": "a file of the run is missing: what it held is unknown",
 }
 
-#: A run under way writes pressure and lag each second; a file that is silent for longer has no writer.
+#: Where no lock tells: a run under way writes each second, so a file that is silent for longer has no writer.
 ALIVE_S = 10.0
 
 
@@ -217,12 +218,13 @@ def read_run(folder: Path, *, study: str, planned_turns: int | None = None) -> R
         status=str(raw["status"]),
         anchor=_anchor(raw.get("anchor")),
         warmup_rule=str(raw.get("warmup_rule") or "none"),
-        planned_turns=planned_turns,
+        planned_turns=as_count(raw.get("n_turns_asked", planned_turns)),
         raw=raw,
         path=folder,
     )
-    issues = [*_issues(raw), *_judge(folder, alive=info.status == "running" and _alive(folder))]
-    if info.status == "running" and not _alive(folder):
+    under_way = info.status == "running" and _alive(folder)
+    issues = [*_issues(raw), *_judge(folder, alive=under_way)]
+    if info.status == "running" and not under_way:
         issues.append(Issue(code="unfinished", detail="no end was written", discard=True, source="reader"))
     return dataclasses.replace(info, issues=tuple(issues))
 
@@ -331,6 +333,12 @@ def _judge(folder: Path, *, alive: bool) -> list[Issue]:
 
 
 def _alive(folder: Path) -> bool:
+    """Say whether somebody is writing the run: the recorder holds a lock on its study while it works."""
+    lock = folder.parent.parent / ".lock"
+    with contextlib.suppress(OSError):
+        inode = lock.stat().st_ino
+        held = Path("/proc/locks").read_text(encoding="ascii", errors="replace").split()
+        return any(field.endswith(f":{inode}") for field in held)
     stamps = [p.stat().st_mtime for n in ("run.json", EVENTS, GATEWAY) if (p := folder / n).exists()]
     return bool(stamps) and time.time() - max(stamps) < ALIVE_S
 

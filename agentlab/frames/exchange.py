@@ -171,7 +171,7 @@ def _chain(session: AgentSession, message: Message | None) -> str:
 
 
 def _titles(session: AgentSession, exchanges: list[Exchange]) -> list[Exchange]:
-    """Find the side requests that name a session: without tools, and no message of the agent stands for them."""
+    """Find the side requests that name a session: no tools, and no message of the agent stands for them."""
     if session.role == "child":
         return []
     if any(x.has_tools for x in exchanges):

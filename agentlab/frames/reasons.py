@@ -23,6 +23,9 @@ REASONS: dict[str, str] = {
     "join_ambiguous": "agent and gateway counted different requests; their rows stand apart",
     "gateway_unattributed": "the request names no session of the run",
     "sizes_differ": "agent and gateway saw different chunks of this request; their stamps are not joined",
+    "null_in_report": "the foreign file holds null and does not say why",
     "no_gateway": "no gateway stood before the model",
+    "start_unknown": "the agent gave no begin of the tool call",
+    "end_unknown": "the agent gave no end of the tool call",
     "not_streamed": "the agent passes nothing of this kind on",
 }

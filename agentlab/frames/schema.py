@@ -248,7 +248,7 @@ class Table:
         Raises
         ------
         SchemaError
-            Lists all violations at once: missing, extra, misplaced columns; dtypes; unnamed and repeated rows.
+            Lists all violations at once: missing, extra, misplaced columns; dtypes; unnamed, repeated rows.
         """
         have = [str(name) for name in frame.columns]
         wrong = [f"column {n!r} is missing" for n in self.names if n not in have]

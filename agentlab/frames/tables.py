@@ -281,7 +281,7 @@ REQUESTS = Table(
         Column(
             "chain",
             "string",
-            "main, title (side request without tools), compaction, subagent (child session); NA: no session known.",
+            "main, title (side request without tools), compaction, subagent (child session); NA: no session.",
         ),
         Column("position", "Int64", "1-based inside session and chain; attempts share it."),
         Column(
@@ -308,7 +308,7 @@ REQUESTS = Table(
         Column(
             "send_source",
             "string",
-            "gateway (body read) or step (announced by the agent, often as late as the answer: a short ttft_ms).",
+            "gateway (body read) or step (announced by the agent, often as late as the answer itself).",
         ),
         Column(
             "first_chunk_ms",
@@ -410,4 +410,121 @@ REQUESTS = Table(
     ),
 )
 
-TABLES: dict[str, Table] = {table.name: table for table in (RUNS, ISSUES, SESSIONS, TURNS, REQUESTS)}
+CHUNKS = Table(
+    name="chunks",
+    grain="streamed piece of an answer; a chunk is no token",
+    key=("request", "chunk"),
+    columns=(
+        *_KEY,
+        Column("request", "Int64", "Row of requests.", source="requests"),
+        Column("chunk", "Int64", "1-based inside its request, in order of time."),
+        Column("session_id", "string", "The agent's session.", source="requests"),
+        Column("turn", "Int64", "Turn of the request.", source="requests"),
+        Column("attempt", "Int64", "Attempt of the request.", source="requests"),
+        Column("message_id", "string", "The agent's message.", source="requests"),
+        Column("part_id", "string", "The agent's part of the message.", source=f"{_E} chunk"),
+        Column("source", "string", "both (stamps of both sides), agent, gateway."),
+        Column("kind", "string", "text, reasoning, tool.", source="chunk"),
+        Column("n_chars", "Int64", "Characters.", source="chunk"),
+        Column("n_bytes", "Int64", "UTF-8 bytes.", source="chunk"),
+        Column("visible", "boolean", "Holds a non-space character.", source="chunk"),
+        Column("emit_ns", "Int64", "Scripted model: just before the write.", source=f"{_G} request.chunk"),
+        Column("gateway_ns", "Int64", "Written to the agent's socket.", source=f"{_G} request.chunk"),
+        Column(
+            "server_ns",
+            "Int64",
+            "The agent's stamp (whole ms) through the wall anchor.",
+            source=f"{_E} chunk",
+        ),
+        Column("first_byte_ns", "Int64", "Read that brought its first byte.", source=f"{_E} chunk"),
+        Column("arrive_ns", "Int64", "Read that completed it.", source=f"{_E} chunk"),
+        Column("dom_ns", "Int64", "Seen in a page; NA: no page was looked at."),
+        Column("paint_ns", "Int64", "Painted; NA: no page was looked at."),
+        Column("reason", "string", "Why the other side's stamps are NA, see the codes below."),
+    ),
+)
+
+TOOLS = Table(
+    name="tools",
+    grain="tool call",
+    key=("session_id", "call"),
+    columns=(
+        *_KEY,
+        Column("session_id", "string", "The agent's session.", source=f"{_E} tool"),
+        Column("call", "string", "Id of the call.", source=f"{_E} tool"),
+        Column("turn", "Int64", "Turn it belongs to.", source="turns"),
+        Column("message_id", "string", "Message that made it.", source=f"{_E} tool"),
+        Column("name", "string", "Name of the tool.", source=f"{_E} tool"),
+        Column(
+            "status",
+            "string",
+            "Last state: pending, running, completed, error; invalid: unknown tool or unreadable arguments.",
+            source=f"{_E} tool",
+        ),
+        Column("failed", "boolean", "status is error or invalid; NA while it is not over."),
+        Column("error", "string", "Error code.", source=f"{_E} tool"),
+        Column("start_ns", "Int64", "Begin by the agent's stamp.", source=f"{_E} tool start_unix_ms"),
+        Column(
+            "duration_ms", "Float64", "End minus begin by the agent's stamps (whole ms).", source=f"{_E} tool"
+        ),
+        Column("first_seen_ns", "Int64", "First report on the stream.", source=f"{_E} tool"),
+        Column("running_seen_ns", "Int64", "First report that it runs.", source=f"{_E} tool"),
+        Column(
+            "seen_duration_ms", "Float64", "Report of its end minus report that it runs.", source=f"{_E} tool"
+        ),
+        Column("n_updates", "Int64", "Reports, all sources.", source=f"{_E} tool"),
+        Column("n_repeats", "Int64", "Reports that arrived again unchanged.", source=f"{_E} tool"),
+        Column("reason", "string", "Why duration_ms is NA, see the codes below."),
+    ),
+)
+
+EVENTS = Table(
+    name="events",
+    grain="line of evidence",
+    key=("seq",),
+    columns=(
+        *_KEY,
+        Column("seq", "Int64", "1-based inside its run, in order of time."),
+        Column("source", "string", "agent, gateway, report (foreign file)."),
+        Column("t_ns", "Int64", "CLOCK_MONOTONIC.", source="t"),
+        Column("unix_ms", "Float64", "Same through the wall anchor.", source="t"),
+        Column("kind", "string", "See docs/events.md.", source="kind"),
+        Column("session_id", "string", "The agent's session.", source="session"),
+        Column("message_id", "string", "The agent's message.", source="message"),
+        Column("part_id", "string", "Part of the message.", source="part"),
+        Column("call", "string", "Tool call.", source="call"),
+        Column("turn", "Int64", "Turn.", source="turn"),
+        Column("gateway_request", "Int64", "The gateway's number.", source="request"),
+        Column(
+            "state", "string", "Its status, state, reason, chunk kind or role.", source="status, state ..."
+        ),
+        Column("n_chars", "Int64", "Characters.", source="n_chars"),
+        Column("n_bytes", "Int64", "Bytes.", source="n_bytes"),
+        Column("server_ns", "Int64", "The agent's stamp through the wall anchor.", source="server_unix_ms"),
+        Column("detail", "string", "All other fields, JSON text; never content."),
+    ),
+)
+
+PRESSURE = Table(
+    name="pressure",
+    grain="sample of the machine's state, about one a second",
+    key=("seq",),
+    columns=(
+        *_KEY,
+        Column("seq", "Int64", "1-based inside its run."),
+        Column("t_ns", "Int64", "CLOCK_MONOTONIC.", source=f"{_E} pressure"),
+        Column("unix_ms", "Float64", "Same through the wall anchor.", source=f"{_E} pressure"),
+        Column(
+            "cpu_some_pct", "Float64", "PSI cpu some avg10; NA: the kernel has none.", source=f"{_E} pressure"
+        ),
+        Column("memory_some_pct", "Float64", "PSI memory some avg10.", source=f"{_E} pressure"),
+        Column("memory_full_pct", "Float64", "PSI memory full avg10.", source=f"{_E} pressure"),
+        Column("io_some_pct", "Float64", "PSI io some avg10.", source=f"{_E} pressure"),
+        Column("memory_available_bytes", "Int64", "Available memory.", source=f"{_E} pressure"),
+        Column("load1", "Float64", "Load average over one minute.", source=f"{_E} pressure"),
+    ),
+)
+
+TABLES: dict[str, Table] = {
+    table.name: table for table in (RUNS, ISSUES, SESSIONS, TURNS, REQUESTS, CHUNKS, TOOLS, EVENTS, PRESSURE)
+}

@@ -253,25 +253,20 @@ class Agent:
 
     def _tool(self, message: str) -> None:
         run, start_ms = self.run, self.run.now_ms
-        call = {
+        call: dict[str, Any] = {
             "session": self.session,
             "message": message,
             "call": f"{message}_c",
             "part": f"{message}_p",
             "name": "read",
-        }
-        pending: dict[str, Any] = {
-            "status": "pending",
             "source": "stream",
-            "server_unix_ms": run.unix_ms(start_ms),
         }
-        run.emit("tool", at_ms=start_ms + 1, **call, **pending)
+        run.emit("tool", at_ms=start_ms + 1, **call, status="pending", server_unix_ms=run.unix_ms(start_ms))
         run.emit(
             "tool",
             at_ms=start_ms + 4,
             **call,
             status="running",
-            source="stream",
             start_unix_ms=run.unix_ms(start_ms + 3),
         )
         run.now_ms += 5 + self._time(12)
@@ -279,7 +274,6 @@ class Agent:
             "tool",
             **call,
             status="error" if self.discarded else "completed",
-            source="stream",
             start_unix_ms=run.unix_ms(start_ms + 3),
             end_unix_ms=run.unix_ms(run.now_ms - 1),
         )

@@ -111,6 +111,7 @@ class SyntheticStudy:
             "versions": {"synthetic": "0"},
             "issues": [],
             "warmup_rule": self.scenario.warmup,
+            "n_turns_asked": len(self.scenario.turns),
             "observer": {
                 "loop_lag_p50_ms": 0.1,
                 "loop_lag_p99_ms": 0.4,
