@@ -1,7 +1,7 @@
 """Make the reports in ``data/schema2``: made-up sessions in the original cache script's format, version 2.
 
-The aggregates are computed here in plain Python from that script's rules, and from nothing of agentlab, so that a
-test can hold agentlab's numbers against them. Run: ``python data/make_schema2.py``.
+The aggregates are computed here in plain Python from that script's rules, and from nothing of agentlab,
+so that a test can hold agentlab's numbers against them. Run: ``python data/make_schema2.py``.
 """
 
 # ruff: noqa: D103, ANN401
@@ -22,7 +22,7 @@ METRICS = ("zeroCacheMissRate", "cacheCoverage", "promptLoopTtftMsP50", "promptL
 Session = dict[str, Any]
 
 
-# -- the rules ------------------------------------------------------------------------------------------------
+# -- the rules
 
 
 def nearest_rank(values: Sequence[float], p: float) -> float:
@@ -126,7 +126,7 @@ def report(arm: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-# -- made-up sessions -----------------------------------------------------------------------------------------
+# -- made-up sessions
 
 
 def request(draw: random.Random, position: int, *, known: bool = True, hit: bool = True) -> dict[str, Any]:
