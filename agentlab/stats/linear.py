@@ -106,9 +106,8 @@ def correction(h: Floats, *, g: float) -> tuple[Floats, float]:
 
 def welch_df(first: tuple[float, float], second: tuple[float, float]) -> float:
     """Return the degrees of freedom of a difference of two (se, df)."""
-    v1, v2 = first[0] ** 2, second[0] ** 2
-    largest = max(v1, v2)
+    largest = max(first[0], second[0])
     if largest == 0:
         return min(first[1], second[1])
-    v1, v2 = v1 / largest, v2 / largest
+    v1, v2 = (first[0] / largest) ** 2, (second[0] / largest) ** 2
     return (v1 + v2) ** 2 / (v1**2 / first[1] + v2**2 / second[1])
