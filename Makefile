@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 # What would lead Python or Jupyter elsewhere than into .venv.
-unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV JUPYTER_PATH JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR
+unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV JUPYTER_PATH JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR JUPYTER_PREFER_ENV_PATH
 
 .PHONY: help demo test lint format setup-demo setup-test figure
 help:

@@ -12,18 +12,27 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import __version__
-from .errors import AgentlabError, ConfigError, ImportFormatError, MissingExtra, RecordingError
+from .errors import (
+    AgentlabError,
+    AgentlabWarning,
+    ConfigError,
+    ImportFormatError,
+    MissingExtra,
+    RecordingError,
+)
 
 if TYPE_CHECKING:
     from .stats.metrics import Metric
 
 DONE, FAILED, USAGE, NOTHING_ELIGIBLE, INTERRUPTED = 0, 1, 2, 3, 130
+_SHOWN = ("metric", "kind", "arm", "estimate", "lower", "upper", "unit", "n_runs", "n_discarded", "status")
 _METRICS = ("TTFT", "TURN_LATENCY", "CACHE_HIT_RATE")
 
 
@@ -51,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     2
     """
     options = _parser().parse_args(argv)
-    with _termination_as_interrupt():
+    with _termination_as_interrupt(), _warnings_in_a_line():
         try:
             return options.command(options)
         except KeyboardInterrupt as error:
@@ -101,6 +110,22 @@ def _termination_as_interrupt() -> Generator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _warnings_in_a_line() -> Generator[None]:
+    """Show a warning of agentlab without the line of source that raised it."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def in_a_line(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:  # noqa: ANN401
+            if issubclass(category, AgentlabWarning):
+                say(f"note: {message}")
+            else:
+                show(message, category, *where, **more)
+
+        warnings.showwarning = in_a_line
+        yield
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -187,7 +212,8 @@ def _compare(options: argparse.Namespace) -> int:
     estimates = compare(recordings, *chosen, reference=options.reference, interval=options.interval)
     if options.csv:
         _write(options.csv, estimates.to_csv(index=False))
-    print(estimates)
+    shown = estimates[list(_SHOWN)].astype(object)
+    print(shown.where(shown.notna(), "-").to_string(index=False, float_format="{:.4g}".format))
     return DONE if any(recording.eligible for recording in recordings) else NOTHING_ELIGIBLE
 
 

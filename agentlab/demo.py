@@ -61,6 +61,8 @@ def make_report(folder: Path, *, runs: int = 6, seed: int | None = 7, say: Say) 
     from .agents import install
     from .notebook import run_notebook, to_html
 
+    folder = folder.absolute()  # papermill works in another folder while it runs
+
     with _stage("agent", say):
         agent = install("opencode", say=say)
         say(f"OpenCode {agent.version}, isolated, with a scripted model on this machine: no key, no network")

@@ -61,7 +61,7 @@ def run_notebook(
     output: str | os.PathLike[str],
     parameters: Mapping[str, Any] | None = None,
     *,
-    kernel: str = "python3",
+    kernel: str | None = None,
 ) -> Executed:
     """Run a notebook headless in the folder of its output.
 
@@ -77,8 +77,8 @@ def run_notebook(
         Where the executed notebook goes; written as the cells end.
     parameters : mapping, optional
         Checked by :func:`check_parameters`.
-    kernel : str
-        Kernelspec name.
+    kernel : str, optional
+        Kernelspec name; absent: this very Python, whatever kernelspecs there are.
 
     Returns
     -------
@@ -102,18 +102,26 @@ def run_notebook(
     target.parent.mkdir(parents=True, exist_ok=True)
     target.with_suffix(".parameters.json").write_text(json.dumps(used, indent=2) + "\n")
     started = time.monotonic()
-    kernels, make_kernel = _tracked_kernels()
+    kernels, make_kernel = _tracked_kernels(kernel)
     with _interrupts_to(kernels) as interrupted:
+
+        def begin_cell(**_: Any) -> None:  # noqa: ANN401
+            if interrupted:  # it came while no cell ran, and an idle kernel ignores it
+                raise KeyboardInterrupt
+
         try:
             execute_notebook(
                 str(notebook),
                 str(target),
                 parameters=dict(parameters or {}),
-                kernel_name=kernel,
+                kernel_name=kernel or "python3",
                 progress_bar=False,
                 cwd=str(target.parent),
                 kernel_manager_class=make_kernel,
+                on_cell_start=begin_cell,
             )
+        except KeyboardInterrupt:
+            raise InterruptedByUser(f"interrupted; what ran is in {target}") from None
         except PapermillExecutionError as error:
             if interrupted:
                 raise InterruptedByUser(str(error.evalue)) from None
@@ -124,7 +132,10 @@ def run_notebook(
     return Executed(notebook=target, parameters=used, seconds=time.monotonic() - started)
 
 
-def _tracked_kernels() -> tuple[list[Any], type[Any]]:
+def _tracked_kernels(name: str | None) -> tuple[list[Any], type[Any]]:
+    """Return the list that started kernels enter, and the class that starts them."""
+    from ipykernel.kernelspec import get_kernel_dict
+    from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager
 
     kernels: list[Any] = []
@@ -132,7 +143,12 @@ def _tracked_kernels() -> tuple[list[Any], type[Any]]:
     class Tracked(AsyncKernelManager):
         def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
             super().__init__(*args, **kwargs)
+            self.transport_encryption = "auto"
             kernels.append(self)
+
+        @property
+        def kernel_spec(self) -> Any:  # noqa: ANN401
+            return super().kernel_spec if name else KernelSpec(resource_dir="", **get_kernel_dict())
 
     return kernels, Tracked
 

@@ -157,13 +157,19 @@ def _kernelspec() -> Check:
     # jupyter_client replaces a bare "python" by the running interpreter.
     if program in ("python", "python3") or (program and Path(program) == Path(sys.executable)):
         return Check(name="kernelspec", state="ok", found="python3 starts this Python")
-    found = "python3 starts another Python" if program else "no kernelspec python3"
+    if program:
+        found, fix = (
+            "python3 starts another Python",
+            "jupyter kernelspec list   (unset JUPYTER_PATH or remove it)",
+        )
+    else:
+        found, fix = "no kernelspec python3", "python -m ipykernel install --sys-prefix --name python3"
     return Check(
         name="kernelspec",
         state="limited",
         found=found,
-        effect='host="kernel" and notebooks run without a front end may not find agentlab',
-        fix="python -m ipykernel install --sys-prefix --name python3",
+        effect='notebooks in JupyterLab and host="kernel" may not find agentlab',
+        fix=fix,
     )
 
 
