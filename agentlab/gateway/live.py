@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import sys
@@ -50,7 +51,7 @@ async def start(
     own = children if children is not None else await Children().__aenter__()
     try:
         private = await own.folder()
-        file = (private if folder is None else Path(folder).absolute()) / "gateway.jsonl"
+        file = _fresh(private if folder is None else Path(folder).absolute())
         child = await _spawn(own, private / "stderr")
         settings = {"gateway": gateway.to_dict(), "file": str(file), "keep": keep, "key": key}
         ready = await _ready(child, settings, private / "stderr")
@@ -212,6 +213,20 @@ class Live:
                 f"the gateway could not write its lines ({answer['failed']}): look at the disk and the folder"
             )
         return answer
+
+
+def _fresh(folder: Path) -> Path:
+    """Make a file of one's own: several gateways of a study, or of its resumption, count from 1 each."""
+    for number in itertools.count(1):
+        file = folder / ("gateway.jsonl" if number == 1 else f"gateway-{number}.jsonl")
+        try:
+            file.touch(mode=0o600, exist_ok=False)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise RecordingError(f"{folder}: the gateway cannot write here: {error.strerror}") from error
+        return file
+    raise AssertionError
 
 
 def _key(gateway: Gateway) -> str | None:

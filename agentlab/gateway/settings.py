@@ -128,8 +128,8 @@ class Gateway:
         Parameters
         ----------
         folder : str or Path, optional
-            Where requests that belong to no run are recorded, in ``gateway.jsonl``; None: in a private
-            folder that is removed at the end.
+            Where requests that belong to no run are recorded, in ``gateway.jsonl`` (``gateway-2.jsonl`` ...
+            when it exists); None: in a private folder that is removed at the end.
         keep : {"numbers", "content"}
             Whether prompts and answers are recorded too.
         children : Children, optional
@@ -144,6 +144,8 @@ class Gateway:
         ------
         ConfigError
             The key's environment variable is not set, or the cache's rule cannot be imported.
+        RecordingError
+            The folder cannot be written to.
         StartupError
             The process did not become ready.
         """
