@@ -1,0 +1,55 @@
+"""The benchmarks measure what they say, on tiny sizes; their goals are judged by running them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import __main__ as entry  # noqa: E402
+from benchmarks import _sse_server, imports, sse, stamps  # noqa: E402
+
+
+def test_every_benchmark_is_listed_with_what_it_measures() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+    assert {"imports", "sse", "stamps"} <= set(lines)
+    assert all(lines.values())
+
+
+def test_an_unknown_benchmark_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert entry.main(["nothing"]) == 2
+    assert "no benchmark 'nothing'" in capsys.readouterr().err
+
+
+def test_the_server_sends_events_of_the_stated_size() -> None:
+    size, body, end = _sse_server.frame(7).partition(b"\r\n")[0], *_sse_server.frame(7).split(b"\r\n")[1:3]
+    assert (int(size, 16), len(body), end) == (261, 261, b"")
+
+
+def test_sse_compares_both_readers() -> None:
+    ours, peer = sse.rows(n_events=300, repeats=1)
+    assert (ours["reader"], ours["ratio"]) == ("agentlab", 1.0)
+    assert peer["reader"] == "httpx-sse"
+    assert peer["cpu_us_per_event"] > ours["cpu_us_per_event"] > 0
+
+
+def test_imports_sees_modules_and_numpy() -> None:
+    ours, numpy = imports.rows(names=("agentlab", "numpy"), repeats=1)
+    assert (ours["modules"] <= imports.GOAL, ours["numpy"]) == (True, False)
+    assert (numpy["modules"] > 50, numpy["numpy"]) == (True, True)
+
+
+def test_stamps_measures_all_three_readers() -> None:
+    found = stamps.rows(n_events=60, rate=200, repeats=1, n_items=100_000)
+    assert [row["reader"] for row in found] == ["measuring kernel", "process", "thread of the notebook"]
+    for row in found:
+        assert 0 < row["p50_ms"] <= row["p95_ms"] <= row["p99_ms"] <= row["max_ms"]
+    kernel, _, thread = found
+    assert thread["p50_ms"] > kernel["p50_ms"]
+    assert thread["ratio"] == pytest.approx(thread["p99_ms"] / kernel["p99_ms"])
