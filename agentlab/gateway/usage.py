@@ -181,4 +181,6 @@ def _count(value: object) -> int | None:
     """Return a count of tokens, or None for what cannot be one."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return int(value) if value >= 0 and value == int(value) else None
+    if isinstance(value, float) and not value.is_integer():  # infinity is none either
+        return None
+    return int(value) if value >= 0 else None
