@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from ..engine.conduct import Stop
@@ -50,7 +52,7 @@ class InlineHost:
             self.failure = "its thread is stuck; restart this Python to end what it started"
             self.done.set()
 
-    def _call(self, function: Any) -> None:  # noqa: ANN401
+    def _call(self, function: Callable[[], object]) -> None:
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(function)
@@ -67,6 +69,7 @@ class InlineHost:
         from .worker import carry_out
 
         self._loop = asyncio.get_running_loop()
+        self._loop.set_default_executor(_Threads())
         if self._early is not None:
             self._stop.ask(self._early)
         watch = asyncio.create_task(self._watch_owner())
@@ -80,3 +83,19 @@ class InlineHost:
         while threading.main_thread().is_alive():  # noqa: ASYNC110 (nothing tells)
             await asyncio.sleep(0.05)
         self._stop.ask("owner_lost")
+
+
+class _Threads(ThreadPoolExecutor):
+    """Run each call on a thread of its own: a pool takes none while the interpreter ends."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401
+        future: Future[Any] = Future()
+
+        def work() -> None:
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except BaseException as error:
+                future.set_exception(error)
+
+        threading.Thread(target=work, daemon=True).start()
+        return future

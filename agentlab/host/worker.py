@@ -17,9 +17,8 @@ import shutil
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Generator
-from typing import Any, NoReturn
+from typing import Any
 
 from ..engine.conduct import Stop, conduct
 from ..engine.study import Study
@@ -68,19 +67,17 @@ async def carry_out(make: Callable[[], Study], stop: Stop) -> dict[str, Any]:
     return {"status": "failed", "error": {"type": type(error).__name__, "message": redact(str(error))}}
 
 
-def listen(
-    job: Callable[[bytes | None], object], ask: Callable[[str], None], leave: Callable[[], None]
-) -> None:
+def listen(job: Callable[[bytes], object], ask: Callable[[str], object], leave: Callable[[], object]) -> None:
     """Read the job and then the lifeline from standard input, in a daemon thread.
 
     Parameters
     ----------
     job : callable
-        Called once with the job; with None when the owner is gone before.
+        Called once with the job.
     ask : callable
         Called with the reason to stop; must be thread-safe.
     leave : callable
-        Called when clean-up did not end in time; ends the process.
+        Called when the owner is gone.
     """
 
     def read() -> None:
@@ -103,10 +100,6 @@ def listen(
                 else:
                     started = True
                     job(line)
-        if not started:
-            job(None)
-        ask("owner_lost")
-        time.sleep(LAST_RESORT_S)
         leave()
 
     threading.Thread(target=read, name="agentlab-lifeline", daemon=True).start()
@@ -123,35 +116,34 @@ async def main(folder: str | None = None) -> str:
     Returns
     -------
     str
-        The outcome as JSON. When the owner is gone nobody reads it, and the process ends here.
+        The outcome as JSON. When the owner is gone, then or later, the process ends.
     """
-    loop, stop = asyncio.get_running_loop(), Stop()
-    arrived: asyncio.Future[bytes | None] = loop.create_future()
+    loop, stop, over = asyncio.get_running_loop(), Stop(), threading.Event()
+    arrived: asyncio.Future[bytes] = loop.create_future()
 
     def ask(reason: str) -> None:
         loop.call_soon_threadsafe(stop.ask, reason)
 
-    def leave() -> NoReturn:
+    def leave() -> None:
+        if arrived.done():
+            ask("owner_lost")
+            over.wait(LAST_RESORT_S)
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
         os._exit(1)
 
+    def make() -> Study:
+        study = Study.from_job(json.loads(arrived.result()))
+        # What exists now lives to the end: the collector need not look at it while stamps are taken.
+        gc.collect()
+        gc.freeze()
+        return study
+
     with _signals(loop, stop):
         listen(lambda job: loop.call_soon_threadsafe(arrived.set_result, job), ask, leave)
-        job = await arrived
-        if job is None:
-            leave()
-
-        def make() -> Study:
-            study = Study.from_job(json.loads(job))
-            # What exists now lives to the end: the collector need not look at it while stamps are taken.
-            gc.collect()
-            gc.freeze()
-            return study
-
+        await asyncio.wait([arrived])
         outcome = await carry_out(make, stop)
-    if stop.reason == "owner_lost":
-        leave()
+    over.set()
     return json.dumps(outcome)
 
 
@@ -161,7 +153,8 @@ def run() -> None:
     reply = os.dup(1)
     os.dup2(2, 1)
     outcome = asyncio.run(main())
-    os.write(reply, outcome.encode())
+    with contextlib.suppress(BrokenPipeError):  # the owner is gone
+        os.write(reply, outcome.encode())
     sys.stdout.flush()
     os._exit(0)  # no library's exit hook may delay or hang the end: all is written and closed
 

@@ -43,6 +43,8 @@ class Toy:
         Chunks of a reply.
     every_s : float, default 0.02
         Seconds before each chunk.
+    hold : Path, optional
+        While this file exists, a turn goes on and on.
     pids : Path, optional
         Start a process for each run that forks twice and calls ``setsid``, as a daemon does, and let it
         append its process id to this file.
@@ -60,6 +62,7 @@ class Toy:
 
     words: int = 5
     every_s: float = 0.02
+    hold: Path | None = None
     pids: Path | None = None
     trouble: Literal["startup", "exit", "error", "stuck"] | None = None
     cleanup_s: float = 0.0
@@ -152,8 +155,10 @@ class _Session:
             raise AgentExited("the toy was told to go", returncode=1, driver="toy", phase="turn")
         if self.toy.trouble == "error":
             raise ValueError("the toy was told to fail")
-        for _ in range(self.toy.words):
+        n = 0
+        while n < self.toy.words or (self.toy.hold is not None and self.toy.hold.exists()):
             await asyncio.sleep(self.toy.every_s)
+            n += 1
             self.run.emit(
                 "chunk",
                 session="toy",
@@ -164,4 +169,4 @@ class _Session:
                 n_bytes=5,
                 visible=True,
             )
-        return 5 * self.toy.words
+        return 5 * n
