@@ -11,17 +11,9 @@ from agentlab.gateway.dialects import DIALECTS
 from agentlab.gateway.usage import read_usage
 
 counts = st.integers(0, 10**7)
-keys = st.sampled_from(
-    [
-        "prompt_tokens",
-        "completion_tokens",
-        "total_tokens",
-        "prompt_tokens_details",
-        "cached_tokens",
-        "reasoning_tokens",
-    ]
-    + ["completion_tokens_details", "prompt_cache_hit_tokens", "cache_write_tokens", "x"]
-)
+names = "prompt_tokens completion_tokens total_tokens prompt_tokens_details cached_tokens reasoning_tokens"
+more = "completion_tokens_details prompt_cache_hit_tokens cache_write_tokens x"
+keys = st.sampled_from(f"{names} {more}".split())
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 10**6) | st.floats() | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(keys, inner, max_size=4),

@@ -149,7 +149,8 @@ def test_a_rule_may_be_a_function_and_travels_by_its_name() -> None:
 def test_settings_are_cheap_to_import() -> None:
     code = (
         "import sys, agentlab as al; al.Gateway, al.ScriptedModel, al.Step, al.PromptCache; "
-        "heavy = {'aiohttp', 'numpy', 'pandas', 'httpx', 'asyncio', 'msgspec'}; print(heavy & set(sys.modules))"
+        "heavy = {'aiohttp', 'numpy', 'pandas', 'httpx', 'asyncio', 'msgspec'}; "
+        "print(heavy & set(sys.modules))"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "set()"
