@@ -8,32 +8,41 @@ from . import words
 from .rows import Row
 
 
-def estimates_caption(rows: list[Row]) -> list[str]:
+def estimates_caption(rows: list[Row], *, drawn: bool = True) -> list[str]:
     """Say how estimates were made and what is behind them.
 
     Parameters
     ----------
     rows : list of Row
-        What is drawn.
+        What is shown.
+    drawn : bool
+        Whether there are bars, arrows and markers to be explained.
 
     Returns
     -------
     list of str
         One paragraph each; empty for no rows.
     """
-    sentences = [_bars(rows), _runs(rows), _blocks(rows), _missing(rows), _flags(rows), *_reasons(rows)]
+    sentences = [
+        _bars(rows, drawn=drawn),
+        _runs(rows),
+        _blocks(rows),
+        _missing(rows),
+        _flags(rows),
+        *_reasons(rows),
+    ]
     return [sentence for sentence in sentences if sentence]
 
 
-def _bars(rows: list[Row]) -> str:
+def _bars(rows: list[Row], *, drawn: bool) -> str:
     levels = sorted({row.level for row in rows if row.level is not None and row.has_interval})
     said: list[str] = []
     if any(row.has_interval for row in rows):
         percent = " and ".join(f"{100 * level:g} %" for level in levels) or "of unknown level,"
-        said.append(f"Bars: {percent} intervals over runs ({_methods(rows)}).")
-    if any(row.open_lower or row.open_upper for row in rows):
+        said.append(f"{'Bars: ' if drawn else ''}{percent} intervals over runs ({_methods(rows)}).")
+    if drawn and any(row.open_lower or row.open_upper for row in rows):
         said.append("Arrow: the end is not known.")
-    if any(row.estimate is not None and not row.has_interval for row in rows):
+    if drawn and any(row.estimate is not None and not row.has_interval for row in rows):
         said.append("Hollow: no interval, for the reason beside it.")
     return " ".join(said)
 
@@ -43,7 +52,7 @@ def _methods(rows: list[Row]) -> str:
     by_metric: dict[str, list[str]] = {}
     for row in rows:
         if row.interval and row.has_interval:
-            name = f"{row.kind}s {row.interval.replace('_', ' ')}"
+            name = f"{row.kind}s {words.INTERVALS.get(row.interval, row.interval)}"
             found = by_metric.setdefault(row.metric, [])
             if name not in found:
                 found.append(name)
@@ -100,9 +109,7 @@ def _reasons(rows: list[Row]) -> list[str]:
     """Give the reasons that say more than the words beside the numbers."""
     arms: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        told = (
-            row.status in ("ok", "degenerate", "too_few_runs") or words.STATUSES.get(row.status) == row.reason
-        )
+        told = row.status in ("degenerate", "too_few_runs") or words.STATUSES.get(row.status) == row.reason
         if row.reason and not told:
             arms.setdefault((row.metric, row.reason), []).append(row.arm)
     return [

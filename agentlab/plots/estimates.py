@@ -69,18 +69,40 @@ def plot_estimates(
     >>> len(ax.figure.axes)
     2
     """
-    chosen = _kinds(kinds)
-    frame = estimates if hasattr(estimates, "to_dict") else _compare(estimates, metrics, reference)
-    rows = [row for row in read_rows(frame) if row.kind in chosen]  # pyright: ignore[reportArgumentType]
+    frame: Any = estimates if hasattr(estimates, "to_dict") else _compare(estimates, metrics, reference)
+    return _plot(frame, _kinds(kinds), ax=ax, shown=True)
+
+
+def estimates_png(frame: pd.DataFrame, *, dpi: int = 100) -> bytes:
+    """Draw estimates into a PNG, e.g. for a card; nothing else is shown.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        As :func:`agentlab.compare` returns it.
+    dpi : int
+        Pixels an inch.
+
+    Returns
+    -------
+    bytes
+    """
+    from .export import png
+
+    return png(_plot(frame, ("level", "difference"), ax=None, shown=False), dpi=dpi)
+
+
+def _plot(frame: pd.DataFrame, chosen: tuple[str, ...], *, ax: Axes | None, shown: bool) -> Axes:
+    rows = [row for row in read_rows(frame) if row.kind in chosen]
     panels = _panels(rows, chosen)
     if ax is not None and len(panels) > 1:
         raise ConfigError(
             f"plot_estimates(ax=...): one Axes holds one panel, but there are {len(panels)} "
             f"({', '.join(f'{m} {k}' for m, k in panels)}): select one metric and one of kinds={chosen}"
         )
-    styles = arm_styles([row.arm for row in read_rows(frame)])  # pyright: ignore[reportArgumentType]
+    styles = arm_styles([row.arm for row in read_rows(frame)])
     with style():
-        first = _draw(rows, panels, chosen, styles, ax)
+        first = _draw(rows, panels, chosen, styles, ax, shown=shown)
     origin = estimates_origin(getattr(frame, "attrs", {}), rows)
     remember(first, "plot_estimates", {**origin, "kinds": list(chosen)})
     return first
@@ -118,12 +140,14 @@ def _draw(
     kinds: tuple[str, ...],
     styles: dict[str, ArmStyle],
     ax: Axes | None,
+    *,
+    shown: bool,
 ) -> Axes:
     notes = estimates_caption(rows)
     if not panels:
-        return _empty(ax, kinds)
+        return _empty(ax, kinds, shown=shown)
     slots = {panel: _slots(rows, *panel) for panel in panels}
-    axes = [ax] if ax is not None else _axes(panels, slots, notes)
+    axes = [ax] if ax is not None else _axes(panels, slots, notes, shown=shown)
     for i, (metric, kind) in enumerate(panels):
         beside = i > 0 and panels[i - 1][0] == metric
         draw_panel(axes[i], slots[metric, kind], kind=kind, metric=metric, styles=styles, beside=beside)
@@ -132,7 +156,7 @@ def _draw(
 
 
 def _axes(
-    panels: list[tuple[str, str]], slots: dict[tuple[str, str], list[Slot]], notes: list[str]
+    panels: list[tuple[str, str]], slots: dict[tuple[str, str], list[Slot]], notes: list[str], *, shown: bool
 ) -> list[Axes]:
     """Make a figure as high as its text needs: a row of panels per metric, a column per kind."""
     columns = len({kind for _, kind in panels})
@@ -142,7 +166,7 @@ def _axes(
         for i in range(0, len(panels), columns)
     ]
     height = sum(heights) + len(heights) * _PANEL + caption_height(notes, width)
-    figure = new_figure(width, height)
+    figure = new_figure(width, height, shown=shown)
     grid = figure.add_gridspec(len(heights), columns, height_ratios=heights)
     return [figure.add_subplot(grid[i // columns, i % columns]) for i in range(len(panels))]
 
@@ -162,8 +186,8 @@ def _slots(rows: list[Row], metric: str, kind: str) -> list[Slot]:
     return [Slot(arm, arm, by_arm.get(arm), is_reference=arm in references) for arm in arms]
 
 
-def _empty(ax: Axes | None, kinds: tuple[str, ...]) -> Axes:
-    target = ax if ax is not None else new_figure(5.6, 1.6).add_subplot()
+def _empty(ax: Axes | None, kinds: tuple[str, ...], *, shown: bool) -> Axes:
+    target = ax if ax is not None else new_figure(5.6, 1.6, shown=shown).add_subplot()
     target.set_axis_off()
     what = " or ".join(kinds)
     target.text(

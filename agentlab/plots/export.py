@@ -246,6 +246,29 @@ def _render(figure: Figure, fmt: str, provenance: dict[str, Any], title: str) ->
     return _number_ids(sink.getvalue()) if fmt == "svg" else sink.getvalue()
 
 
+def png(ax: Axes | Figure, *, dpi: int) -> bytes:
+    """Render a figure into a PNG in memory.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes or Figure
+        Its whole figure.
+    dpi : int
+        Pixels an inch.
+
+    Returns
+    -------
+    bytes
+    """
+    figure = root_figure(ax)
+    if figure is None:
+        raise ConfigError(f"png({type(ax).__name__}): give the Axes of a plot_* function, or its figure")
+    sink = io.BytesIO()
+    with style():
+        figure.savefig(sink, format="png", dpi=dpi, facecolor="white", bbox_inches="tight", pad_inches=0.05)
+    return sink.getvalue()
+
+
 def _number_ids(svg: bytes) -> bytes:
     """Number the ids of an SVG.
 

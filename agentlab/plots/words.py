@@ -14,6 +14,21 @@ STATUSES: dict[str, str] = {
     "too_few_runs": "too few for an interval",
     "unsupported": "interval not supported",
     "mixed_setup": "set-ups differ",
+    "invalid": "values that cannot be right",
+}
+
+#: interval -> its name in a caption
+INTERVALS: dict[str, str] = {
+    "log t, percentile": "log t united with percentile",
+    "t, percentile": "t united with percentile",
+    "wilson": "Wilson",
+    "mover": "MOVER",
+    "score": "score inversion",
+    "exact": "exact bound",
+    "bca": "BCa",
+    "welch t": "Welch t",
+    "welch t, bootstrap se": "Welch t with bootstrap SE",
+    "paired t, bootstrap se": "paired t with bootstrap SE",
 }
 
 #: status -> flags that say the same
@@ -32,8 +47,8 @@ FLAGS: dict[str, tuple[str, str]] = {
     "all_one": ("all 1", "no run had a miss; the end is the exact bound for one observation a run"),
     "constant": ("constant", "all runs gave the same value"),
     "level_untested": ("level untested", "only 95 % intervals were tested by simulation"),
-    "unbalanced": ("unbalanced", "the arms differ much in size"),
-    "mixed_setup": ("set-ups differ", "the runs were not recorded under one set-up"),
+    "empty_runs": ("runs without a value", "some eligible runs have no known value and are left out"),
+    "clamped": ("clamped", "values outside 0 to 1 were set to the bound, as the original report does"),
 }
 
 _UNITS = {"usd": "USD", "pct": "%"}

@@ -12,33 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Columns of an ESTIMATES frame with their dtypes, in order.
-COLUMNS: dict[str, str] = {
-    "metric": "string",
-    "unit": "string",
-    "better": "string",
-    "kind": "string",
-    "arm": "string",
-    "reference": "string",
-    "estimate": "Float64",
-    "lower": "Float64",
-    "upper": "Float64",
-    "level": "Float64",
-    "interval": "string",
-    "paired": "boolean",
-    "n_runs": "Int64",
-    "n_blocks": "Int64",
-    "n_blocks_dropped": "Int64",
-    "n_discarded": "Int64",
-    "n_missing": "Int64",
-    "n_rows": "Int64",
-    "n_resamples": "Int64",
-    "seed": "Int64",
-    "status": "string",
-    "flags": "string",
-    "reason": "string",
-}
-
 #: metric -> (unit, better, level of the first arm, growth per arm, half width)
 _METRICS: dict[str, tuple[str, str, float, float, float]] = {
     "TTFT": ("ms", "lower", 412.0, 38.0, 21.0),
@@ -80,12 +53,18 @@ def estimates_frame(
     """
     import pandas as pd
 
+    from ..stats.estimates import COLUMNS
+
     rows = [row for metric in metrics for row in _rows(metric, arms, n_runs)]
     for where, changes in overrides:
         for row in rows:
             if all(row.get(key) == wanted for key, wanted in where.items()):
                 row.update(changes)
-    frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+    columns: dict[str, Any] = {
+        name: pd.array([row.get(name) for row in rows], dtype=dtype)  # pyright: ignore[reportCallIssue, reportArgumentType]
+        for name, dtype in COLUMNS.items()
+    }
+    frame = pd.DataFrame(columns)
     frame.attrs["agentlab"] = {"studies": [{"name": "synthetic", "scenario_digest": "0" * 16}]}
     return frame
 
@@ -100,10 +79,10 @@ def _rows(metric: str, arms: Sequence[str], n_runs: int) -> Iterable[dict[str, A
     for i, arm in enumerate(arms):
         middle, spread = base + i * step, half * (1 + 0.15 * i)
         ends = {"estimate": middle, "lower": middle - spread, "upper": middle + 1.2 * spread}
-        yield {**common, "kind": "level", "arm": arm, **ends, "interval": "log_t", "paired": False}
+        yield {**common, "kind": "level", "arm": arm, **ends, "interval": "log t, percentile"}
     for i, arm in enumerate(arms[1:], start=1):
         ends = {"estimate": i * step, "lower": i * step - 0.7 * half, "upper": i * step + 0.7 * half}
         yield {
-            **common, "kind": "difference", "arm": arm, "reference": arms[0], **ends, "interval": "t",
+            **common, "kind": "difference", "arm": arm, "reference": arms[0], **ends, "interval": "paired t",
             "paired": True,
         }  # fmt: skip
