@@ -470,7 +470,10 @@ TOOLS = Table(
         Column("first_seen_ns", "Int64", "First report on the stream.", source=f"{_E} tool"),
         Column("running_seen_ns", "Int64", "First report that it runs.", source=f"{_E} tool"),
         Column(
-            "seen_duration_ms", "Float64", "Report of its end minus report that it runs.", source=f"{_E} tool"
+            "seen_duration_ms",
+            "Float64",
+            "Report of its end minus report that it runs; NA when both came in one read.",
+            source=f"{_E} tool",
         ),
         Column("n_updates", "Int64", "Reports, all sources.", source=f"{_E} tool"),
         Column("n_repeats", "Int64", "Reports that arrived again unchanged.", source=f"{_E} tool"),

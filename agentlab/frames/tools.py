@@ -46,6 +46,8 @@ def _row(talk: Conversation, call: tuple[str | None, str], states: list[Event]) 
     pending = seen[0]["t"] if seen else None
     running = _first(seen, "running")
     over = _first(seen, "completed", "error")
+    # two reports in one read tell nothing of the time between them
+    apart = over if over != running else None
     return {
         **run.key(),
         "session_id": call[0],
@@ -60,7 +62,7 @@ def _row(talk: Conversation, call: tuple[str | None, str], states: list[Event]) 
         "duration_ms": ms(end, start),
         "first_seen_ns": pending,
         "running_seen_ns": running,
-        "seen_duration_ms": ms(over, running),
+        "seen_duration_ms": ms(apart, running),
         "n_updates": len(states),
         "n_repeats": talk.call_repeats(call),
         "reason": None if end is not None and start is not None else _reason(status, start),

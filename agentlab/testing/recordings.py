@@ -154,7 +154,8 @@ class SyntheticRun:
     def __exit__(self, kind: object, *rest: object) -> None:
         if kind is None:
             if self.raw["status"] != "running":
-                self.emit("run.end", status=self.raw["status"])
+                last = max(event["t"] for event in (*self.events, *self.gateway_events))
+                self.events.append(_event(last, "run.end", {"status": self.raw["status"]}))
             self.write()
 
     def ns(self, ms: float) -> int:
