@@ -132,8 +132,8 @@ def duration(seconds: float) -> str:
 class Lines:
     """One line on stderr for each finished run, and one at the end."""
 
-    def __init__(self) -> None:
-        self._shown = 0
+    def __init__(self, state: State) -> None:
+        self._shown = state["finished"]
 
     def update(self, state: State) -> None:
         """Print a line when runs have finished."""
@@ -205,7 +205,7 @@ class _Watch:
 def _view(running: Running, mode: str) -> View:
     where = front_end()
     if where == "terminal":
-        return Lines()
+        return Lines(running.state())
     if where == "live" and mode != "text":
         with contextlib.suppress(ImportError):
             from .widgets.panel import Panel

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ..progress import duration, reasons
-from .cards import running_card
+from .cards import running_card, short_path
 
 if TYPE_CHECKING:
     from ..host.running import Running
@@ -51,29 +51,21 @@ class Panel:
         """Show a state; only what differs is sent to the front end."""
         self._head.value = (
             f"<b>{state['finished']} of {state['planned']} runs</b> &nbsp; {duration(state['elapsed_s'])}"
-            f" &nbsp; <code>{escape(state['folder'])}</code>"
+            f" &nbsp; <code>{escape(short_path(state['folder']))}</code>"
         )
         for name, counts in state["arms"].items():
             self._bars[name].value = counts["finished"]
             self._counts[name].value = _counts(counts)
-        self._now.value = _now(state)
-        self._show_cancel()
+        self._now.value = _now(state, blocking=self._running.blocking)
+        cancelled = self._running.cancelled
+        self._cancel.description = "Cancelling" if cancelled else "Cancel"
+        self._cancel.disabled = cancelled or self._running.blocking
 
     def close(self, state: State) -> None:
         """Replace the panel by a card without widgets."""
         self._handle.update(running_card(state), raw=True)
         for widget in _all(self._box):
             widget.close()
-
-    def _show_cancel(self) -> None:
-        if self._running.cancelled:
-            self._cancel.description, self._cancel.disabled = "Cancelling", True
-        elif self._running.blocking:
-            # The cell waits in .result(): a click would be handled only after it.
-            self._cancel.disabled = True
-            self._now.value += " &nbsp; To cancel, interrupt the kernel."
-        else:
-            self._cancel.disabled = False
 
 
 def _counts(counts: State) -> str:
@@ -83,11 +75,15 @@ def _counts(counts: State) -> str:
     return f"&nbsp; {text}"
 
 
-def _now(state: State) -> str:
+def _now(state: State, *, blocking: bool) -> str:
     current = state["current"]
-    if current is None:
-        return "&nbsp; starting" if state["finished"] == 0 else "&nbsp; between runs"
-    return f"&nbsp; now: {escape(current['arm'])}, run {current['run_index'] + 1}"
+    if current is not None:
+        text = f"now: {escape(current['arm'])}, run {current['run_index'] + 1}"
+    else:
+        text = "starting" if state["finished"] == 0 else "between runs"
+    if blocking:  # the cell waits in .result(): a click would be handled only after it
+        text += "; to cancel, interrupt the kernel"
+    return f"&nbsp; {text}"
 
 
 def _clipped(name: str) -> str:
