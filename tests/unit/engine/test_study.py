@@ -67,7 +67,7 @@ def test_resume_repeats_what_did_not_finish_and_nothing_else(tmp_path):
 def test_another_study_is_refused_and_the_first_difference_named(tmp_path):
     prepare(study(tmp_path / "s"), "resume")
     with pytest.raises(ConfigError, match=r"arms\.b\.settings\.system\.sha256 is '[0-9a-f]{16}' there"):
-        prepare(study(tmp_path / "s", arms={**ARMS, "b": OpenCode("lab/m", system="other")}), "resume")
+        prepare(study(tmp_path / "s", arms={**ARMS, "b": OpenCode("lab/m", system="secret sys...")}), "resume")
     with pytest.raises(ConfigError, match=r"scenario\.turns\[0\]\.n_chars"):
         prepare(study(tmp_path / "s", scenario=Scenario("probe", turns=["Something else"])), "resume")
     with pytest.raises(ConfigError, match=r"arms\.c is missing"):
