@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .errors import ConfigError
+from .errors import ConfigError, InterruptedByUser
 
 #: The notebooks stand in the repository, beside the package.
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
@@ -68,7 +68,12 @@ def make_report(folder: Path, *, runs: int = 6, seed: int | None = 7, say: Say) 
         say(f"OpenCode {agent.version}, isolated, with a scripted model on this machine: no key, no network")
     with _stage("measuring", say), _progress(folder / "study", 2 * runs, say):
         parameters = {"runs": runs, "seed": seed, "study": "study", "out": "."}
-        executed = run_notebook(notebook, folder / "report.ipynb", parameters)
+        try:
+            executed = run_notebook(notebook, folder / "report.ipynb", parameters)
+        except InterruptedByUser:
+            # The notebook's own message names the study as seen from the report's folder.
+            kept = f"What was measured is kept: agentlab.load({str(folder / 'study')!r})"
+            raise InterruptedByUser(f"interrupted. {kept}") from None
     with _stage("report", say):
         return to_html(executed.notebook, folder / "report.html")
 

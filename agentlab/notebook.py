@@ -146,6 +146,11 @@ def _tracked_kernels(name: str | None) -> tuple[list[Any], type[Any]]:
             self.transport_encryption = "auto"
             kernels.append(self)
 
+        async def start_kernel(self, **options: Any) -> None:  # noqa: ANN401
+            # A backend that somebody chose for scripts would leave the notebook without figures.
+            environment = {key: value for key, value in os.environ.items() if key != "MPLBACKEND"}
+            await super().start_kernel(env=environment, **options)
+
         @property
         def kernel_spec(self) -> Any:  # noqa: ANN401
             return super().kernel_spec if name else KernelSpec(resource_dir="", **get_kernel_dict())

@@ -17,7 +17,8 @@ _HOME = tempfile.mkdtemp(prefix="agentlab-tests-home-")
 for _name in list(os.environ):
     if _name.startswith(("JUPYTER", "JPY_", "IPYTHON", "OPENCODE", "XDG_")) or _name.endswith("_API_KEY"):
         del os.environ[_name]
-os.environ.update(HOME=_HOME, MPLBACKEND="Agg", MPLCONFIGDIR=f"{_HOME}/matplotlib")
+os.environ.update(HOME=_HOME, MPLCONFIGDIR=f"{_HOME}/matplotlib")
+os.environ.pop("MPLBACKEND", None)  # notebooks inherit it; without a display Matplotlib takes Agg by itself
 
 #: Cheap and sharp first: a wrong import order shows before a browser is started.
 _ORDER = (
