@@ -28,8 +28,9 @@ steps = [
 ]
 scenario = al.Scenario("life", turns=["[quick]", "[stuck]"])
 def start(host):
-    return al.record(scenario, {{"a": al.OpenCode("lab/m")}}, runs=2, to={study!r}, host=host, progress="none",
-                     quiet=None, gateway=Gateway(ScriptedModel(steps, match="rule")))
+    gateway = Gateway(ScriptedModel(steps, match="rule"))
+    return al.record(scenario, {{"a": al.OpenCode("lab/m")}}, runs=2, to={study!r}, host=host,
+                     progress="none", quiet=None, gateway=gateway)
 """
 
 
