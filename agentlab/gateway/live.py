@@ -54,7 +54,11 @@ async def start(
         file = _fresh(private if folder is None else Path(folder).absolute())
         child = await _spawn(own, private / "stderr")
         settings = {"gateway": gateway.to_dict(), "file": str(file), "keep": keep, "key": key}
-        ready = await _ready(child, settings, private / "stderr")
+        try:
+            ready = await _ready(child, settings, private / "stderr")
+        except BaseException:
+            await child.terminate()
+            raise
     except BaseException:
         if children is None:
             await own.close()

@@ -14,12 +14,13 @@ import hmac
 import json
 import os
 import secrets
+import signal
 import socket
 import struct
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from aiohttp import web
 
@@ -130,15 +131,20 @@ class Server:
         return wire.response
 
     async def _answer(self, call: Call) -> None:
+        exchange = call.exchange
         try:
             await self._upstream.answer(call)
-        except asyncio.CancelledError:
-            call.exchange.fault = call.exchange.fault or "client_gone"
-            raise
-        except ConnectionError:
-            call.exchange.fault = call.exchange.fault or "client_gone"
+        except (asyncio.CancelledError, ConnectionError) as error:
+            if not exchange.terminal_seen:  # else it had all of its answer
+                exchange.fault = exchange.fault or "client_gone"
+            if isinstance(error, asyncio.CancelledError):
+                raise
         except AgentlabError as error:  # a cache rule of the user's
-            await _refuse(call.wire, call.dialect, call.exchange, f"gateway_error: {error}")
+            if exchange.status is None:
+                await _refuse(call.wire, call.dialect, exchange, f"gateway_error: {error}")
+            else:
+                exchange.reason = f"gateway_error: {error}"
+                call.wire.reset()
 
     def _wrong(self, http: web.BaseRequest) -> str | None:
         """Say what is wrong with a call's address or login, or None."""
@@ -229,18 +235,26 @@ class _HttpWire:
         await self.response.prepare(self._http)
 
     async def write(self, data: bytes) -> None:
-        await self.response.write(data)
+        try:
+            await self.response.write(data)
+        except (
+            ConnectionError
+        ):  # aiohttp's own kind is also its client's: an upstream must not take it for its own
+            raise ConnectionResetError("the agent is gone") from None
 
     async def end(self) -> None:
-        await self.response.write_eof()
+        try:
+            await self.response.write_eof()
+        except ConnectionError:
+            raise ConnectionResetError("the agent is gone") from None
 
     async def send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         self.response = web.StreamResponse(status=status, headers=headers)
         self.response.content_type = "application/json"
         self.response.content_length = len(body)
         await self.response.prepare(self._http)
-        await self.response.write(body)
-        await self.response.write_eof()
+        await self.write(body)
+        await self.end()
 
     def reset(self) -> None:
         transport = self._http.transport
@@ -303,14 +317,19 @@ async def _serve() -> None:
         _say({"error": str(error), "type": type(error).__name__})
         return
     gc.freeze()  # what is loaded by now is never swept again: no pause from it
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _leave, server)
     _say({"url": f"http://127.0.0.1:{server.port}", "token": server.token, "pid": os.getpid()})
     while line := await reader.readline():
         answer = server.order(line)
         _say(answer)
         if answer.get("op") == "close":
             break
+    _leave(server)
+
+
+def _leave(server: Server) -> NoReturn:
+    """End at once: connections and sleeping replies end with the process, nothing outlives the owner."""
     server.end()
-    # Connections and sleeping replies end with the process: nothing may outlive the owner.
     os._exit(0)
 
 

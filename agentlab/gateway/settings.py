@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from ..errors import ConfigError
+from ..errors import ConfigError, GatewayError
 from .checks import given, integer, number
 from .script import ScriptedModel
 
@@ -154,6 +154,8 @@ class Gateway:
         return await start(self, folder=folder, keep=keep, children=children)
 
     async def __aenter__(self) -> Live:
+        if self._open:
+            raise GatewayError("this gateway is running already; for another one call gateway.start()")
         live = await self.start()
         self._open.append(live)
         return live

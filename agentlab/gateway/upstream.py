@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 import aiohttp
 
+from ..errors import ProtocolError
 from ..wire.sse import SSEEvent, SSEParser
 from .call import Call
 from .dialects.base import Reader
@@ -80,7 +81,7 @@ class ProviderUpstream:
             ) as reply:
                 await self._back(call, reply, drop_usage=asking is not None)
         except aiohttp.ClientError:
-            await self._lost(call)
+            await _lost(call)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -109,31 +110,27 @@ class ProviderUpstream:
         else:
             await _whole(call, reply)
 
-    async def _lost(self, call: Call) -> None:
-        """The provider's connection failed: before its reply, or in it."""
-        call.exchange.fault = "reset"
-        if call.exchange.status is not None:
-            call.wire.reset()
-            return
-        call.exchange.status, call.exchange.reason = 502, "upstream_unreachable"
-        await call.wire.send(502, call.dialect.error_body(502, "the provider cannot be reached"))
-
 
 async def _stream(call: Call, reply: aiohttp.ClientResponse, *, drop_usage: bool) -> None:
     parser, reader = SSEParser(), call.dialect.reader()
     await call.wire.start(200, "text/event-stream")
-    async for part in reply.content.iter_any():
-        events = parser.feed(part, time.monotonic_ns())
-        heard = [(event, *reader.event(event.data)) for event in events]
-        if drop_usage:
-            part = b"".join(_again(event) for event, _, usage_only in heard if not usage_only)
-        if part:
-            await call.wire.write(part)
-        t = time.monotonic_ns()
-        for _, pieces, _ in heard:
-            for piece in pieces:
-                call.exchange.chunk(piece, t=t)
-    _note(call, reader, cut=parser.close() > 0)
+    try:
+        async for part in reply.content.iter_any():
+            events = parser.feed(part, time.monotonic_ns())
+            heard = [(event, *reader.event(event.data)) for event in events]
+            if drop_usage:
+                part = b"".join(_again(event) for event, _, usage_only in heard if not usage_only)
+            if part:
+                await call.wire.write(part)
+            t = time.monotonic_ns()
+            for _, pieces, _ in heard:
+                for piece in pieces:
+                    call.exchange.chunk(piece, t=t)
+    except ProtocolError:  # an event without end
+        reader.malformed = True
+    finally:
+        _note(call, reader)
+    _doubt(call, reader)
     if reader.terminal_seen:
         await call.wire.end()
     else:
@@ -148,19 +145,34 @@ async def _whole(call: Call, reply: aiohttp.ClientResponse) -> None:
     t = time.monotonic_ns()
     for piece in pieces:
         call.exchange.chunk(piece, t=t)
-    _note(call, reader, cut=False)
+    _note(call, reader)
+    _doubt(call, reader)
 
 
-def _note(call: Call, reader: Reader, *, cut: bool) -> None:
-    exchange = call.exchange
-    exchange.terminal_seen, exchange.finish = reader.terminal_seen, reader.finish
-    exchange.report(reader.usage)
+def _note(call: Call, reader: Reader) -> None:
+    """Note what was heard of the end."""
+    call.exchange.terminal_seen, call.exchange.finish = reader.terminal_seen, reader.finish
+    call.exchange.report(reader.usage)
+
+
+def _doubt(call: Call, reader: Reader) -> None:
+    """Say what was wrong with a reply that came to its end."""
     if reader.error:
-        exchange.fault = "error"
+        call.exchange.fault = "error"
     elif reader.malformed:
-        exchange.fault = "garbage"
-    elif cut or not reader.terminal_seen:
-        exchange.fault = "cut"
+        call.exchange.fault = "garbage"
+    elif not reader.terminal_seen:
+        call.exchange.fault = "cut"
+
+
+async def _lost(call: Call) -> None:
+    """The provider's connection failed: before its reply, or in it."""
+    call.exchange.fault = "reset"
+    if call.exchange.status is not None:
+        call.wire.reset()
+        return
+    call.exchange.status, call.exchange.reason = 502, "upstream_unreachable"
+    await call.wire.send(502, call.dialect.error_body(502, "the provider cannot be reached"))
 
 
 def _again(event: SSEEvent) -> bytes:

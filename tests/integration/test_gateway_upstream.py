@@ -122,8 +122,8 @@ async def test_what_passing_on_adds_is_small(monkeypatch: pytest.MonkeyPatch) ->
         await provider.sync()
         await live.sync()
         pairs = list(zip(provider.requests, live.requests, strict=True))
-    assert statistics.median((b["t_first"] - a["t_first"]) / 1e6 for a, b in pairs) < 10
-    assert statistics.median((b["t_end"] - a["t_end"]) / 1e6 for a, b in pairs) < 10
+    assert statistics.median((b["t_first"] - a["t_first"]) / 1e6 for a, b in pairs) < 30
+    assert statistics.median((b["t_end"] - a["t_end"]) / 1e6 for a, b in pairs) < 30
 
 
 async def test_a_whole_reply_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,6 +227,21 @@ async def test_an_error_frame_after_tokens_is_no_success() -> None:
             await http.post("/chat/completions", json=BODY)
         await live.sync()
     assert live.requests[0]["fault"] == "error" and not live.requests[0]["terminal_seen"]
+
+
+async def test_an_agent_that_goes_away_is_not_the_providers_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with behind(monkeypatch, Step(text="abcd" * 200, tokens_per_s=100)) as (provider, live, http):
+        async with http.stream("POST", "/chat/completions", json=BODY) as reply:
+            async for part in reply.aiter_raw():
+                if b"abcd" in part:
+                    break
+        deadline = time.monotonic() + 5
+        while not (live.requests and provider.requests) and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
+        # The provider is let go too: it must not go on producing tokens that are paid for.
+        for request in (live.requests[0], provider.requests[0]):
+            assert (request["fault"], request["reason"]) == ("client_gone", "no_usage")
+            assert not request["terminal_seen"]
 
 
 async def test_a_key_that_is_not_set_is_said_before_anything_starts() -> None:
