@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..engine.study import Study
-from ..redact import redact
+from ..redact import redact_data
 
 #: What a measuring process inherits; provider keys are no part of it.
 _INHERITED = (
@@ -103,7 +103,7 @@ def tail(log: IO[bytes]) -> str:
         ``": "`` and the last 2,000 characters; empty when there was no output.
     """
     log.seek(0)
-    text = redact(log.read().decode(errors="replace").strip()[-2000:])
+    text = redact_data(log.read().decode(errors="replace").strip()[-2000:])
     return f": {text}" if text else ""
 
 

@@ -206,7 +206,10 @@ class Running:
         known = getattr(errors, error["type"], None)
         kind = known if isinstance(known, type) and issubclass(known, AgentlabError) else AgentlabError
         text = error["message"] if kind is known else f"{error['type']}: {error['message']}"
-        return kind(f"{text}\n{self._kept('ended')}")
+        made = kind(f"{text}\n{self._kept('ended')}")
+        if "trace" in error:
+            made.add_note(f"Where it was measured:\n{error['trace']}")
+        return made
 
     def _close_progress(self) -> None:
         unwatch, self._unwatch = self._unwatch, None

@@ -17,13 +17,14 @@ import shutil
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Generator
 from typing import Any
 
 from ..engine.conduct import Stop, conduct
 from ..engine.study import Study
 from ..errors import AgentlabError
-from ..redact import redact
+from ..redact import redact_data
 
 #: After the owner is gone, the process ends itself at the latest after this many seconds.
 LAST_RESORT_S = 4.0
@@ -44,7 +45,7 @@ async def carry_out(make: Callable[[], Study], stop: Stop) -> dict[str, Any]:
     -------
     dict
         ``status`` (``done``, ``cancelled``, ``interrupted``, ``owner_lost``, ``failed``) and ``error``
-        (``type``, ``message``) when failed.
+        (``type``, ``message``, ``trace`` when it is none of agentlab's own) when failed.
     """
 
     async def work() -> None:
@@ -62,9 +63,7 @@ async def carry_out(make: Callable[[], Study], stop: Stop) -> dict[str, Any]:
         return {"status": stop.reason or "interrupted"}
     if error is None:
         return {"status": "done"}
-    if not isinstance(error, AgentlabError):
-        _log(error)
-    return {"status": "failed", "error": {"type": type(error).__name__, "message": redact(str(error))}}
+    return {"status": "failed", "error": _described(error)}
 
 
 def listen(job: Callable[[bytes], object], ask: Callable[[str], object], leave: Callable[[], object]) -> None:
@@ -172,8 +171,8 @@ def _signals(loop: asyncio.AbstractEventLoop, stop: Stop) -> Generator[None]:
             loop.remove_signal_handler(number)
 
 
-def _log(error: BaseException) -> None:
-    import traceback
-
-    # A kernel sends sys.stderr to its front end; the log is the process's own.
-    traceback.print_exception(error, file=sys.__stderr__)
+def _described(error: Exception) -> dict[str, str]:
+    described = {"type": type(error).__name__, "message": redact_data(str(error))}
+    if not isinstance(error, AgentlabError):
+        described["trace"] = redact_data("".join(traceback.format_exception(error)[-8:]))
+    return described
