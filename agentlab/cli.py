@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from .stats.metrics import Metric
 
 DONE, FAILED, USAGE, NOTHING_ELIGIBLE, INTERRUPTED = 0, 1, 2, 3, 130
-_SHOWN = ("metric", "kind", "arm", "estimate", "lower", "upper", "unit", "n_runs", "n_discarded", "status")
 _METRICS = ("TTFT", "TURN_LATENCY", "CACHE_HIT_RATE")
 
 
@@ -203,6 +202,7 @@ def _compare(options: argparse.Namespace) -> int:
     from . import metrics
     from .recording import load
     from .stats.compare import compare
+    from .widgets.cards import estimates_card
 
     chosen: list[metrics.Metric] = []
     for name in options.metric or _METRICS:
@@ -212,8 +212,7 @@ def _compare(options: argparse.Namespace) -> int:
     estimates = compare(recordings, *chosen, reference=options.reference, interval=options.interval)
     if options.csv:
         _write(options.csv, estimates.to_csv(index=False))
-    shown = estimates[list(_SHOWN)].astype(object)
-    print(shown.where(shown.notna(), "-").to_string(index=False, float_format="{:.4g}".format))
+    print(estimates_card(estimates)["text/plain"])
     return DONE if any(recording.eligible for recording in recordings) else NOTHING_ELIGIBLE
 
 
