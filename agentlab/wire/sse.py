@@ -114,7 +114,7 @@ class SSEParser:
         if self._bom is not None:
             chunk = self._after_bom(chunk)
         events: list[SSEEvent] = []
-        if self._begun is not None or self._partial or self._skip_lf:
+        if chunk and (self._begun is not None or self._partial or self._skip_lf):
             cut = chunk.find(b"\n\n") + 2  # 1 when the event does not end here, and then:
             self._lines(chunk if cut == 1 else chunk[:cut], t, events)
             chunk = b"" if cut == 1 else chunk[cut:]

@@ -62,6 +62,7 @@ def cut(stream: bytes, cuts: list[int]) -> list[bytes]:
 @example(b"data: 1\n\ndata: 2\n\n\n\ndata: 3\n\n", [])
 @example(b"data: 1\n\ndata: \n\ndata: 3\n\n", [])
 @example(b"data: 1\r\n\r\ndata: 2\n\n", [9])
+@example(b"data: 1\r\ndata: 2\n\n", [8, 8])
 def test_any_cut_gives_the_events_of_the_standard(stream: bytes, cuts: list[int]) -> None:
     parser = SSEParser()
     events = [event for t, chunk in enumerate(cut(stream, cuts)) for event in parser.feed(chunk, t)]
