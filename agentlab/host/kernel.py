@@ -145,8 +145,10 @@ class KernelHost:
                 env={**environment(), "IPYTHONDIR": str(folder / "ipython")},
                 independent=True,
                 stdin=subprocess.PIPE,
-                stdout=log,
+                stdout=subprocess.DEVNULL,  # ipykernel's greeting
                 stderr=log,
+                # What libraries write there goes to the log, not to a front end that does not exist.
+                extra_arguments=["--IPKernelApp.capture_fd_output=False"],
                 cwd=str(Path.cwd()),
             )
             self._process = getattr(manager.provisioner, "process", None)
