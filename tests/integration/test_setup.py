@@ -141,3 +141,17 @@ def test_missing_venv_module_is_installed_or_named(module, monkeypatch):
     monkeypatch.setattr(module.os, "geteuid", lambda: 1000)
     with pytest.raises(module.SetupError, match=r"apt-get install .*python3\.11-venv"):
         module.make_venv()
+
+
+def test_conda_environment_agrees_with_pyproject():
+    """It cannot show that conda solves it."""
+    import tomllib
+
+    import yaml
+
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    packages = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
+    assert f"python {project['requires-python']}" in packages
+    assert any(entry.startswith("nodejs") for entry in packages)
+    assert environment["dependencies"][-1] == {"pip": ["-e .[dev]"]}
