@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from .distributions import t_ppf
 from .intervals import Limits, at_bound, mover, share_limits, two_sided
 from .linear import Fit, correction, fit, is_dominated, welch_df
-from .outcome import Outcome
+from .outcome import Outcome, finite
 from .units import Sample
 
 
@@ -30,13 +30,16 @@ def paired_t(one: Fit, two: Fit, level: float) -> Outcome:
 
     With one observation a run it is the paired t test.
     """
-    r = correlation(one, two)
-    variance = one.se**2 + two.se**2 - 2 * r * one.se * two.se
-    if variance <= 1e-24 * (one.se**2 + two.se**2):
-        variance = 0.0
     weight = (one.weight + two.weight) / 2
     _, df = correction(weight, g=1.5 if is_dominated(weight) else 1.0)
-    return _symmetric(one.estimate - two.estimate, math.sqrt(variance), df, level, "paired t")
+    return _symmetric(one.estimate - two.estimate, paired_se(one, two), df, level, "paired t")
+
+
+def paired_se(one: Fit, two: Fit) -> float:
+    """Return the standard error over common blocks; 0 when the difference is the same in all of them."""
+    both = one.se**2 + two.se**2
+    variance = both - 2 * correlation(one, two) * one.se * two.se
+    return math.sqrt(variance) if variance > 1e-14 * both else 0.0  # below is rounding
 
 
 def correlation(one: Fit, two: Fit) -> float:
@@ -90,13 +93,10 @@ def t_with_bootstrap_se(
         df, method = float(ses[0][1] - 1), "paired t, bootstrap se"
     else:
         (se1, n1), (se2, n2) = ses
-        df, method = welch_df((se1, n1 - 1), (se2, n2 - 1)), "welch t, bootstrap se"
-    estimate, se = bare.estimate or 0.0, math.sqrt(sum(se**2 for se, _ in ses))
-    reach = t_ppf(two_sided(level), df) * se
-    return dataclasses.replace(
-        bare,
-        lower=estimate - reach,
-        upper=estimate + reach,
-        interval=method,
-        n_resamples=n_resamples,
-    )
+        known = math.isfinite(se1) and math.isfinite(se2)
+        df = welch_df((se1, n1 - 1), (se2, n2 - 1)) if known else 1.0
+        method = "welch t, bootstrap se"
+    estimate, se = bare.estimate or 0.0, math.hypot(*(se for se, _ in ses))
+    reach = t_ppf(two_sided(level), df) * se if math.isfinite(se) else math.inf
+    outcome = dataclasses.replace(bare, lower=estimate - reach, upper=estimate + reach, interval=method)
+    return finite(dataclasses.replace(outcome, n_resamples=n_resamples))

@@ -49,9 +49,12 @@ def expanded_percentile(replicates: Floats, n: int, level: float) -> tuple[float
     return float(lower), float(upper), len(valid)
 
 
-def united(fit: Fit, a: Floats, b: Floats, counts: Counts, level: float) -> Outcome:
-    """Unite a t interval (on the log scale where the metric allows) with the expanded percentile."""
-    on_log_scale = bool((a >= 0).all()) and fit.estimate > 0
+def united(fit: Fit, a: Floats, b: Floats, counts: Counts, level: float, *, signed: bool = False) -> Outcome:
+    """Unite a t interval with the expanded percentile interval: the lower of the lower ends, and so on.
+
+    The t interval is on the log scale unless the metric may be negative by nature (`signed`) or is here.
+    """
+    on_log_scale = not signed and bool((a >= 0).all()) and fit.estimate > 0
     low_t, high_t = log_t(fit, level) if on_log_scale else linear_t(fit, level)
     low, high, n_valid = expanded_percentile(ratios(counts, a, b), fit.n, level)
     return Outcome(

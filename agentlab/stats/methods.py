@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -78,6 +79,8 @@ class Method:
         one, two = (resampling.estimate(sample, metric) for sample in (first, second))
         if kind == "ratio" and not (one > 0 and two > 0):
             return Outcome(status="unsupported", reason="a ratio needs two levels above 0")
+        if math.isinf(one) or math.isinf(two):
+            return Outcome(status="unsupported", reason="an infinite level has no difference and no ratio")
         bare = Outcome(estimate=one - two if kind == "difference" else one / two)
         if self.parity:
             return bare.refused("unsupported", 'interval="original" is defined for levels only')
@@ -86,37 +89,40 @@ class Method:
         if outcome is None:
             contrast = self._difference if kind == "difference" else self._ratio
             outcome = contrast(bare, samples, metric, streams)
-            if outcome.lower is not None and outcome.lower == outcome.upper:
-                outcome = _constant(bare)
         return self._flagged(outcome, samples, metric)
 
     def _level(self, bare: Outcome, sample: Sample, metric: Metric, stream: int) -> Outcome:
-        a, b, share = sample.a, sample.b, metric.aggregate == "share"
+        if metric.aggregate == "share" and self.interval == "auto" and _at_bound(sample):
+            return intervals.share(fit(sample.a, sample.b), sample.a, sample.b, self.level)
+        if _is_constant(sample):
+            return _constant(bare)
+        if self.interval != "auto":
+            return self._resampled("level", bare, [sample], metric, (stream,))
         if sample.values is not None:
-            if sample.values.min() == sample.values.max():
-                return _constant(bare)
-        else:
-            fitted = fit(a, b)
-            exact = share and self.interval == "auto" and intervals.at_bound(a, b) is not None
-            if fitted.se == 0 and not exact:
-                return _constant(bare)
-            if self.interval == "auto" and share:
-                return intervals.share(fitted, a, b, self.level)
-            if self.interval == "auto":
-                return intervals.united(fitted, a, b, self.draws.counts(stream, sample.n), self.level)
-        if self.interval == "auto":
             return quantile_intervals.level(bare, sample, metric, self.level)
-        return self._resampled("level", bare, [sample], metric, (stream,))
+        fitted = fit(sample.a, sample.b)
+        if metric.aggregate == "share":
+            return intervals.share(fitted, sample.a, sample.b, self.level)
+        counts = self.draws.counts(stream, sample.n)
+        signed = metric.aggregate == "slope"
+        return intervals.united(fitted, sample.a, sample.b, counts, self.level, signed=signed)
 
     def _difference(
         self, bare: Outcome, samples: list[Sample], metric: Metric, streams: tuple[int, int]
     ) -> Outcome:
+        paired = streams[0] == streams[1]
+        bounded = metric.aggregate == "share" and any(_at_bound(sample) for sample in samples)
+        if all(_is_constant(sample) for sample in samples) and not (bounded and self.interval == "auto"):
+            return _constant(bare)
+        if samples[0].values is not None:
+            if self.interval == "auto":
+                return self._quantile_difference(bare, samples, metric, streams)
+            return self._resampled("difference", bare, samples, metric, streams)
+        one, two = differences.fits(samples[0], samples[1])
+        if paired and not bounded and differences.paired_se(one, two) == 0:
+            return _constant(bare)
         if self.interval != "auto":
             return self._resampled("difference", bare, samples, metric, streams)
-        paired = streams[0] == streams[1]
-        if metric.quantile is not None:
-            return self._quantile_difference(bare, samples, metric, streams)
-        one, two = differences.fits(samples[0], samples[1])
         if metric.aggregate == "share":
             return differences.share_difference(samples, (one, two), self.level, paired=paired)
         return (differences.paired_t if paired else differences.welch_t)(one, two, self.level)
@@ -128,7 +134,8 @@ class Method:
             resampling.replicate(sample, metric, self.draws.counts(stream, sample.n))
             for sample, stream in zip(samples, streams, strict=True)
         ]
-        parts = [stars[0] - stars[1]] if streams[0] == streams[1] else stars
+        with np.errstate(invalid="ignore"):  # infinite minus infinite is unknown
+            parts = [stars[0] - stars[1]] if streams[0] == streams[1] else stars
         ses = [
             (quantile_intervals.bootstrap_se(part, sample.n), sample.n)
             for part, sample in zip(parts, samples, strict=False)
@@ -153,7 +160,7 @@ class Method:
         metric: Metric,
         streams: Sequence[int],
     ) -> Outcome:
-        if self.interval == "studentized" and (kind == "ratio" or metric.quantile is not None):
+        if self.interval == "studentized" and (kind == "ratio" or samples[0].values is not None):
             what = "a ratio of arms" if kind == "ratio" else "a pooled quantile"
             return bare.refused(
                 "unsupported", f"{what} has no cheap standard error for a studentized interval"
@@ -198,6 +205,17 @@ _COMBINE: dict[str, resampling.Combine] = {
     "difference": np.subtract,
     "ratio": np.divide,
 }
+
+
+def _at_bound(sample: Sample) -> bool:
+    return intervals.at_bound(sample.a, sample.b) is not None
+
+
+def _is_constant(sample: Sample) -> bool:
+    """Say whether no unit differs from another, so that the data are silent about variation."""
+    if sample.values is not None:
+        return bool(sample.values.min() == sample.values.max())
+    return fit(sample.a, sample.b).se == 0
 
 
 def _informative(sample: Sample) -> int:

@@ -26,7 +26,8 @@ def level(bare: Outcome, sample: Sample, metric: Metric, level: float) -> Outcom
         )
         return bare.refused("unsupported", reason)
     lower, upper = score_inversion(sample, p, level)
-    return dataclasses.replace(bare, lower=lower, upper=upper, interval="score")
+    outcome = dataclasses.replace(bare, lower=lower, upper=upper, interval="score")
+    return outcome if math.isfinite(lower) and math.isfinite(upper) else outcome.flagged("open")
 
 
 def is_tail(p: float, sample: Sample) -> bool:
@@ -116,6 +117,11 @@ def _bisect(size: int, reached: Callable[[int], bool]) -> int:
 
 
 def bootstrap_se(replicates: Floats, n: int) -> float:
-    """Return the standard deviation of replicates over n units, made larger by sqrt(n / (n - 1))."""
+    """Return the standard deviation of replicates over n units, made larger by sqrt(n / (n - 1)).
+
+    Infinite when a replicate is.
+    """
     valid = replicates[~np.isnan(replicates)]
-    return float(np.std(valid, ddof=1)) * math.sqrt(n / (n - 1)) if len(valid) > 1 else math.nan
+    if len(valid) < 2 or np.isinf(valid).any():
+        return math.inf
+    return float(np.std(valid, ddof=1)) * math.sqrt(n / (n - 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -108,7 +109,8 @@ def ends(replicates: Floats, low: float, high: float) -> tuple[float, float, int
     valid = replicates[~np.isnan(replicates)]
     if not len(valid):
         return np.nan, np.nan, 0
-    lower, upper = np.quantile(valid, [low, high])
+    with np.errstate(invalid="ignore"):  # between an infinite pair
+        lower, upper = np.quantile(valid, [low, high])
     return float(lower), float(upper), len(valid)
 
 
@@ -134,19 +136,25 @@ def bca(resampled: Resampled, level: float) -> Outcome:
     if not 0 < below < 2:
         return _outcome(resampled, np.nan, np.nan, "bca", len(valid))
     bias = normal_ppf(float(below) / 2)
-    cubes = squares = 0.0
-    for values in resampled.jackknife:
-        n = len(values)
-        u = (n - 1) * (values.mean() - values)
-        cubes += float((u**3).sum()) / n**3
-        squares += float((u**2).sum()) / n**2
-    acceleration = cubes / (6 * squares**1.5) if squares > 0 else np.nan
+    acceleration = _acceleration(resampled.jackknife)
     targets = (bias + normal_ppf((1 - level) / 2), bias + normal_ppf((1 + level) / 2))
     tails = [normal_cdf(bias + z / (1 - acceleration * z)) for z in targets]
     if not all(0 <= tail <= 1 for tail in tails):
         return _outcome(resampled, np.nan, np.nan, "bca", len(valid))
     lower, upper, n = ends(valid, *tails)
     return _outcome(resampled, lower, upper, "bca", n)
+
+
+def _acceleration(jackknife: Sequence[Floats]) -> float:
+    if not all(np.isfinite(values).all() for values in jackknife):
+        return math.nan
+    deviations = [(len(values) - 1) / len(values) * (values.mean() - values) for values in jackknife]
+    scale = max(np.abs(u).max() for u in deviations)  # cubes of tiny numbers would vanish
+    if scale == 0:
+        return math.nan
+    cubes = sum(float(((u / scale) ** 3).sum()) for u in deviations)
+    squares = sum(float(((u / scale) ** 2).sum()) for u in deviations)
+    return cubes / (6 * squares**1.5)
 
 
 def studentized(resampled: Resampled, level: float, *, se: float, se_replicates: Floats) -> Outcome:
