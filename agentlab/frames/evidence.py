@@ -7,7 +7,7 @@ import dataclasses
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from ..errors import RecordingError
 from .values import as_count, as_float, as_int, as_text
@@ -161,8 +161,8 @@ class RunInfo:
         if number is None or self.anchor is None:
             return None
         whole = as_int(unix_ms)
-        unix_ns = whole * 1_000_000 if whole is not None else round(number * 1e6)
-        return unix_ns - self.anchor[1] + self.anchor[0]
+        unix_ns = whole * 1_000_000 if whole is not None else as_int(number * 1e6 // 1)
+        return None if unix_ns is None else as_int(unix_ns - self.anchor[1] + self.anchor[0])
 
     def unix_ms(self, t_ns: int | None) -> float | None:
         """Convert a stamp of ours into wall-clock ms.
@@ -275,7 +275,7 @@ def read_events(path: Path) -> list[Event]:
         return []
     try:
         events = msgspec.json.Decoder(dict[str, Any]).decode_lines(data)
-        if all(type(e.get("t")) is int and type(e.get("kind")) is str for e in events):
+        if all(map(_is_event, events)):
             return events
     except (msgspec.MsgspecError, UnicodeDecodeError):
         pass
@@ -289,7 +289,12 @@ def _line(line: bytes) -> Event | None:
         event = msgspec.json.decode(line, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
-    return event if type(event.get("t")) is int and type(event.get("kind")) is str else None
+    return event if _is_event(event) else None
+
+
+def _is_event(event: Event) -> bool:
+    t = event.get("t")
+    return type(t) is int and -(2**63) <= t < 2**63 and type(event.get("kind")) is str
 
 
 def _bytes(path: Path) -> bytes | None:
@@ -310,7 +315,8 @@ def _judge(folder: Path, *, alive: bool) -> list[Issue]:
     import msgspec
 
     issues: list[Issue] = []
-    checker = msgspec.json.Decoder(msgspec.defstruct("Line", [("t", int), ("kind", str)]))
+    stamp = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+    checker = msgspec.json.Decoder(msgspec.defstruct("Line", [("t", stamp), ("kind", str)]))
     for name in (EVENTS, GATEWAY):
         data = _bytes(folder / name)
         if data is None:

@@ -63,7 +63,7 @@ def _row(talk: Conversation, turn: Turn, requests: list[Request]) -> dict[str, A
         "warmup": talk.is_warmup(turn.session, turn.turn),
         "n_requests": len({(r.session, r.chain, r.position) for r in own}),
         "n_retries": _retries(session, turn),
-        "n_tools": len({t["call"] for m in turn.messages for t in m.tools if "call" in t}),
+        "n_tools": len({call for m in turn.messages for t in m.tools if (call := as_text(t.get("call")))}),
         **_tokens(run, own),
         "reply_chars": as_count(reply.get("text_chars")),
         "http_status": as_int(reply.get("http_status")),
