@@ -211,8 +211,10 @@ async def _start_gateways(study: Study, stack: AsyncExitStack, children: Childre
     wanted = {name: getattr(d, "gateway", None) or study.gateway for name, d in study.drivers().items()}
     for gateway in wanted.values():
         if gateway is not None and id(gateway) not in live:
-            live[id(gateway)] = await gateway.start(folder=study.folder, keep=study.keep)
-            stack.push_async_callback(live[id(gateway)].close)
+            started = await gateway.start(folder=study.folder, keep=study.keep, children=children)
+            stack.push_async_callback(started.close)
+            await started.idle()  # what comes before the first run is warm-up
+            live[id(gateway)] = started
     return {name: live.get(id(gateway)) for name, gateway in wanted.items()}
 
 

@@ -20,6 +20,10 @@ SESSION_HEADERS = (
 _MAX_CHAINS = 256
 
 
+#: Namespace of throw-away prompts; a scripted model answers them without taking a step.
+WARM_UP = "warmup"
+
+
 @dataclasses.dataclass(frozen=True)
 class Owner:
     """Say which run a request belongs to.
@@ -30,11 +34,14 @@ class Owner:
         None: no run was under way.
     file : str or None
         Where its lines go; None: nowhere.
+    warm_up : bool
+        Whether an owner of runs said that none is under way: what comes now is a throw-away prompt.
     """
 
     run_id: str | None = None
     arm: str | None = None
     file: str | None = None
+    warm_up: bool = False
 
     def namespace(self, scope: Scope) -> str:
         """Return the prompt cache's namespace; what happens outside a run never warms one.
@@ -49,7 +56,7 @@ class Owner:
         str
         """
         if self.run_id is None:
-            return "warmup"
+            return WARM_UP if self.warm_up else "alone"
         return {"run": f"run {self.run_id}", "arm": f"arm {self.arm}", "study": "study"}[scope]
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from .attribution import WARM_UP
 from .canonical import encode, tokens
 from .dialects.base import Dialect, ModelRequest, Piece, PieceKind
 from .promptcache import PrefixStore
@@ -83,9 +85,9 @@ class Model:
         -------
         Answer
         """
-        index, step, reason = self._choose(request, session)
+        index, step, reason = self._choose(request, session, namespace)
         namespace = f"{namespace}\0{request.model}"
-        pieces = tuple(_timed(step, call_prefix=request.canonical.hash[:8]))
+        pieces = tuple(_timed(_drawn(step, request.canonical.hash), call_prefix=request.canonical.hash[:8]))
         usage = None
         if step.usage is not None:
             usage = dialect.spell_usage(
@@ -110,7 +112,9 @@ class Model:
         """
         self._store.remember(answer.namespace, request.canonical)
 
-    def _choose(self, request: ModelRequest, session: str) -> tuple[int, Step, str | None]:
+    def _choose(self, request: ModelRequest, session: str, namespace: str) -> tuple[int, Step, str | None]:
+        if namespace == WARM_UP:  # a throw-away prompt meets no step and no fault
+            return -1, Step(text="Ready."), None
         side = not request.tool_names and self._script.side is not None
         if self._script.match == "rule":
             for index, step in enumerate(self._script.steps):
@@ -135,6 +139,13 @@ class Model:
             return None
         self._faults[session, index] = met + 1
         return fault
+
+
+def _drawn(step: Step, prompt_hash: str) -> Step:
+    """Say the text as often as the step wants, for this prompt."""
+    low, high = (step.repeat, step.repeat) if isinstance(step.repeat, int) else step.repeat
+    times = random.Random(prompt_hash).randint(int(low), int(high))
+    return step if times == 1 else dataclasses.replace(step, text=[*_split(step.text)] * times, repeat=1)
 
 
 def _holds(when: Mapping[str, Any], request: ModelRequest) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import gc
 import hmac
 import json
@@ -208,7 +209,8 @@ class Server:
 
     def _change_run(self, run_id: str | None, arm: str | None, file: str | None) -> int:
         before = self._attribution.current
-        owner = self._idle if run_id is None else Owner(run_id, arm, file)
+        none = dataclasses.replace(self._idle, warm_up=True)
+        owner = none if run_id is None else Owner(run_id, arm, file)
         self._attribution.current = owner
         self._journal.close(before.file)
         self._journal.open(owner.file)

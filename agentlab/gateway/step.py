@@ -72,6 +72,9 @@ class Step:
     text, reasoning : str or sequence of str
         What is said. A string is sent in pieces of one token (4 bytes); a sequence is sent piece by piece
         as it stands, and a piece of n tokens takes n times as long.
+    repeat : int or (int, int), default 1
+        How often ``text`` is said. A pair is a range, both ends included: the number is drawn from the
+        prompt's own bytes, so the same prompt gets the same answer and different ones vary as a model's do.
     tools : sequence of {"name": ..., "arguments": ...} or (name, arguments)
         Calls; arguments are a mapping, or a string that is sent as it is.
     usage : "computed", None or mapping
@@ -102,6 +105,7 @@ class Step:
 
     text: str | Sequence[str] = ""
     reasoning: str | Sequence[str] = ""
+    repeat: int | Sequence[int] = 1
     tools: Sequence[Any] = ()
     usage: Literal["computed"] | Mapping[str, Any] | None = "computed"
     ttft_s: float = 0.0
@@ -115,6 +119,7 @@ class Step:
     def __post_init__(self) -> None:
         for name in ("text", "reasoning"):
             object.__setattr__(self, name, _said(name, getattr(self, name)))
+        object.__setattr__(self, "repeat", _repeat(self.repeat))
         object.__setattr__(self, "tools", tuple(_call(call) for call in self.tools))
         object.__setattr__(self, "fault", _fault(self.fault))
         for name in ("ttft_s", "first_event_s", "end_s"):
@@ -171,6 +176,18 @@ def _said(name: str, value: object) -> str | tuple[str, ...]:
     if not all(isinstance(piece, str) for piece in pieces):
         raise ConfigError(f"Step({name}={value!r}): give a string or a list of strings")
     return cast("tuple[str, ...]", pieces)
+
+
+def _repeat(repeat: object) -> int | tuple[int, int]:
+    if not isinstance(repeat, Sequence) or isinstance(repeat, str):
+        integer("Step", "repeat", repeat, low=1)
+        return cast("int", repeat)
+    ends = tuple(cast("Sequence[int]", repeat))
+    for end in ends:
+        integer("Step", "repeat", end, low=1)
+    if len(ends) != 2 or ends[0] > ends[1]:
+        raise ConfigError(f"Step(repeat={repeat!r}): give a number, or (smallest, largest)")
+    return ends[0], ends[1]
 
 
 def _call(call: object) -> dict[str, Any]:

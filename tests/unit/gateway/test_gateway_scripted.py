@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from agentlab.errors import ConfigError
 from agentlab.gateway import Fault, PromptCache, ScriptedModel, Step
+from agentlab.gateway.attribution import WARM_UP
 from agentlab.gateway.dialects import DIALECTS
 from agentlab.gateway.scripted import Answer, Model
 
@@ -199,3 +201,24 @@ def test_the_cache_probe_drives_both_turns_in_any_wording() -> None:
     assert [step.finish for step in steps] == ["tool_calls", "tool_calls", "stop", "stop", "stop"]
     assert text_of(steps[3]) == "follow-up complete."
     assert text_of(steps[2]).strip() and text_of(steps[4]).strip()
+
+
+def test_a_range_of_repeats_is_drawn_from_the_prompt() -> None:
+    script = ScriptedModel([Step(text=["word ", "by word. "], repeat=(2, 40))] * 30)
+    lengths = [len(text_of(ask(Model(script), user(f"nonce {k}")))) // 14 for k in range(30)]
+    assert all(2 <= length <= 40 for length in lengths) and len(set(lengths)) > 10
+    assert text_of(ask(Model(script), user("nonce 3"))) == "word by word. " * lengths[3]
+    assert text_of(ask(Model(ScriptedModel([Step(text="ab", repeat=3)])), user("x"))) == "ababab"
+
+
+@pytest.mark.parametrize("repeat", [0, -1, True, 1.5, (3, 2), (1, 2, 3), "2", (0, 4)])
+def test_a_repeat_that_makes_no_sense_is_refused(repeat: Any) -> None:
+    with pytest.raises(ConfigError, match=r"Step\(repeat="):
+        Step(text="x", repeat=repeat)
+
+
+def test_a_throw_away_prompt_takes_no_step_and_meets_no_fault() -> None:
+    model = Model(ScriptedModel([Step(text="one", fault=Fault("status", times=None))]))
+    warm = ask(model, user("a"), session="w", run=WARM_UP)
+    assert (text_of(warm), warm.fault, warm.reason) == ("Ready.", None, None)
+    assert ask(model, user("a"), session="w", run="run 1").fault is not None
