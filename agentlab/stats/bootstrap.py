@@ -19,7 +19,7 @@ Counts = NDArray[np.uint8]
 #: Entries of a matrix worked on at a time, which keeps memory flat at any number of resamples.
 _CHUNK = 2_000_000
 #: The same for the histogram of draws: it should stay in the processor's cache.
-_DRAW_CHUNK = 32_768
+_DRAW_CHUNK = 16_384
 #: Multiplications in a product that BLAS does not spread over threads.
 _PRODUCT = 262_144
 
@@ -245,6 +245,7 @@ class _RankScan:
     def __init__(self, owner: Ints, n: int, p: float) -> None:
         self.owner = owner
         self.knots, self.width = _place_knots(owner, n, p)
+        self.padded = np.concatenate([owner, np.zeros(self.width, dtype=owner.dtype)])
         gap = np.searchsorted(self.knots, np.arange(len(owner)), side="right") - 1
         n_gaps = len(self.knots) - 1
         table = np.bincount(owner * n_gaps + gap, minlength=n * n_gaps).reshape(n, n_gaps)
@@ -262,8 +263,8 @@ class _RankScan:
         gap = (running[rows] < rank[:, None]).sum(axis=1) - 1
         start, stop = self.knots[gap], self.knots[gap + 1]
         missing = rank - running[rows, gap]
-        index = np.minimum(start[:, None] + np.arange(self.width), len(self.owner) - 1)
-        weight = counts.ravel().take(rows[:, None] * counts.shape[1] + self.owner[index])
+        unit = self.padded[start[:, None] + np.arange(self.width)]
+        weight = counts.ravel().take(rows[:, None] * counts.shape[1] + unit)
         found = start + (weight.cumsum(axis=1, dtype=np.int32) < missing[:, None]).sum(axis=1)
         for k in np.flatnonzero(stop - start > self.width):
             weight = counts[rows[k], self.owner[start[k] : stop[k]]]

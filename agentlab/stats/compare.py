@@ -67,6 +67,7 @@ def compare(
         used), paired, n_runs, n_blocks, n_blocks_dropped, n_discarded, n_missing (unknown rows), n_rows,
         n_resamples, seed, status (ok, no_data, too_few_runs, degenerate, unsupported, mixed_setup, invalid),
         flags (comma separated), reason. A difference is arm minus reference, a ratio arm over reference.
+        ``frame.attrs["agentlab"]`` names the studies.
 
     Raises
     ------
@@ -106,7 +107,9 @@ def compare(
     if equal:
         message = f"all runs are equal, so no interval is given: {', '.join(equal)}"
         warnings.warn(message, UnstableWarning, stacklevel=2)
-    return to_frame(made, level=level, seed=None if method.parity else seed)
+    frame = to_frame(made, level=float(level), seed=None if method.parity else int(seed))
+    frame.attrs["agentlab"] = {"studies": [{"name": name} for name in runs.studies], "reference": reference}
+    return frame
 
 
 def _metric(metric: object) -> Metric:

@@ -115,7 +115,7 @@ class Runs:
 
     Attributes
     ----------
-    arms : list of str
+    studies, arms : list of str
         In order of appearance.
     run_id, arm : ndarray of object, shape (runs,)
         Id and arm of each run.
@@ -131,11 +131,13 @@ class Runs:
         self._source = source
         self._mixed: dict[str, str | None] = {}
         self._tables: dict[str, tuple[pd.DataFrame, Ints]] = {}
-        self.arms: list[str] = list(dict.fromkeys(_strings(source.runs, "arm")))
-        study, run_id, arm = (_strings(source.runs, name) for name in ("study", "run_id", "arm"))
-        index, block = (_whole(source.runs, name) for name in ("run_index", "block"))
+        runs = source.runs
+        study, run_id, arm = (_strings(runs, name) for name in ("study", "run_id", "arm"))
+        index, block = (_whole(runs, name) for name in ("run_index", "block"))
+        self.studies: list[str] = list(dict.fromkeys(study))
+        self.arms: list[str] = list(dict.fromkeys(arm))
         order = sorted(range(len(run_id)), key=lambda k: (study[k], index[k], run_id[k]))
-        self.frame = source.runs.iloc[order]
+        self.frame = runs.iloc[order]
         self.run_id: NDArray[Any] = np.array([run_id[k] for k in order], dtype=object)
         self.arm: NDArray[Any] = np.array([arm[k] for k in order], dtype=object)
         self.eligible: Mask = self.frame["eligible"].to_numpy(dtype=bool, na_value=False)
