@@ -212,7 +212,7 @@ def test_a_range_of_repeats_is_drawn_from_the_prompt() -> None:
 
 
 @pytest.mark.parametrize("repeat", [0, -1, True, 1.5, (3, 2), (1, 2, 3), "2", (0, 4)])
-def test_a_repeat_that_makes_no_sense_is_refused(repeat: Any) -> None:
+def test_a_repeat_that_makes_no_sense_is_refused(repeat: Any) -> None:  # noqa: ANN401
     with pytest.raises(ConfigError, match=r"Step\(repeat="):
         Step(text="x", repeat=repeat)
 
