@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .conversation import Message, read_conversation
+from .conversation import Message
 from .evidence import Event, RunInfo
 from .exchange import Request, join, read_exchanges
+from .transcript import read_conversation
 from .values import as_bool, as_count, as_int, as_text
 
 #: Kinds that an agent passes on; tool calls' arguments are streamed by no agent's event stream.

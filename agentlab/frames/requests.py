@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .conversation import Message, read_conversation
+from .conversation import Message
 from .evidence import Event, RunInfo
 from .exchange import Exchange, Request, join, read_exchanges
+from .transcript import read_conversation
 from .values import as_bool, as_count, as_float, as_int, as_text, ms, share, total
 
 _STATUS_REASONS = {"failed": "request_failed", "aborted": "request_aborted"}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .conversation import Conversation, read_conversation
+from .conversation import Conversation
 from .evidence import Event, RunInfo
 from .exchange import join, read_exchanges
+from .transcript import read_conversation
 from .values import as_bool, as_count, as_float, as_int, as_text
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .conversation import Conversation, read_conversation
+from .conversation import Conversation
 from .evidence import Event, RunInfo
+from .transcript import read_conversation
 from .values import as_text, ms
 
 _OVER = ("completed", "error", "invalid")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .conversation import AgentSession, Conversation, Turn, read_conversation
+from .conversation import AgentSession, Conversation, Turn
 from .evidence import Event, RunInfo
 from .exchange import Request, join, read_exchanges
 from .requests import request_row
+from .transcript import read_conversation
 from .values import as_count, as_float, as_int, as_text, ms, total
 
 #: How a turn ended -> why its first token is unknown.

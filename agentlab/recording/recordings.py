@@ -1,77 +1,17 @@
-"""Recordings: what was measured, read back as runs and tables."""
+"""Runs as a sequence, with their tables."""
 
 from __future__ import annotations
 
-import dataclasses
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from .errors import ConfigError, RecordingError
-from .frames.evidence import EVENTS, GATEWAY, Event, Issue, RunInfo, read_events
-from .frames.store import StudyFolder
+from ..errors import ConfigError
+from ..frames.evidence import EVENTS, GATEWAY, Event, Issue, RunInfo, read_events
+from .source import Named, Source, tell_apart
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["Event", "Issue", "Recording", "Recordings", "RunInfo", "example", "load"]
-
-_EXAMPLES = Path(__file__).resolve().parent / "data"
-
-
-class Source(Protocol):
-    """Where runs come from: a study's folder, or a foreign file that an importer has read."""
-
-    @property
-    def name(self) -> str:
-        """Name of the recording; the column ``study``."""
-        ...
-
-    @property
-    def path(self) -> Path:
-        """Folder or file."""
-        ...
-
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """Equal for two copies."""
-        ...
-
-    @property
-    def scenario(self) -> dict[str, Any] | None:
-        """The scenario as plain data, where it is known."""
-        ...
-
-    @property
-    def arms(self) -> tuple[str, ...]:
-        """Names of the arms."""
-        ...
-
-    @property
-    def runs(self) -> tuple[RunInfo, ...]:
-        """All runs."""
-        ...
-
-    def table(self, name: str) -> pd.DataFrame:
-        """Return one table of all runs."""
-        ...
-
-
-@dataclasses.dataclass(frozen=True)
-class _Named:
-    """A source under the name that tells it apart from the others."""
-
-    source: Source
-    name: str
-
-    @cached_property
-    def runs(self) -> tuple[RunInfo, ...]:
-        return tuple(dataclasses.replace(run, study=self.name) for run in self.source.runs)
-
-    def table(self, name: str) -> pd.DataFrame:
-        return self.source.table(name).assign(study=self.name).astype({"study": "string"})
 
 
 class Recording:
@@ -83,6 +23,13 @@ class Recording:
         What it is.
     table : callable
         Gives a table's rows of this run.
+
+    Examples
+    --------
+    >>> import agentlab as al
+    >>> run = al.load(al.example("cache"))[0]
+    >>> run.events[0]["kind"], len(run.table("turns"))
+    ('run.begin', 2)
     """
 
     def __init__(self, info: RunInfo, table: Any) -> None:  # noqa: ANN401
@@ -169,9 +116,8 @@ class Recordings(Sequence[Recording]):
     """
 
     def __init__(self, sources: Sequence[Source], keep: Iterable[tuple[int, str]] | None = None) -> None:
-        _refuse_copies(sources)
         self._sources = tuple(sources)
-        self._named = tuple(_Named(s, n) for s, n in zip(sources, _names(sources), strict=True))
+        self._named = tuple(tell_apart(sources))
         kept = None if keep is None else set(keep)
         self._infos = tuple(
             (at, info)
@@ -251,14 +197,14 @@ class Recordings(Sequence[Recording]):
     def _build(self, name: str) -> pd.DataFrame:
         import pandas as pd
 
-        from .frames.build import known
+        from ..frames.build import known
 
         table = known(name)
         parts = [self._part(name, at, named) for at, named in enumerate(self._named)]
         parts = [part for part in parts if len(part)]
         return pd.concat(parts, ignore_index=True) if parts else table.frame([])
 
-    def _part(self, name: str, at: int, named: _Named) -> pd.DataFrame:
+    def _part(self, name: str, at: int, named: Named) -> pd.DataFrame:
         kept = {info.run_id for source, info in self._infos if source == at}
         frame = named.table(name)
         return frame if len(kept) == len(named.runs) else frame[frame["run_id"].isin(kept)]
@@ -390,6 +336,11 @@ class Recordings(Sequence[Recording]):
             )
         return rows
 
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        from ..widgets.cards import recordings_card
+
+        return recordings_card(self)
+
     def __repr__(self) -> str:
         rows = self.coverage()
         used = sum(row["n_used"] for row in rows)
@@ -401,121 +352,3 @@ class Recordings(Sequence[Recording]):
             tail = f", {row['n_discarded']} discarded ({reasons})" if row["n_discarded"] else ""
             lines.append(f"  {row['arm']:<{width}}  {row['n_used']} of {row['n_runs']} used{tail}")
         return "\n".join(lines)
-
-
-def _refuse_copies(sources: Sequence[Source]) -> None:
-    seen: dict[tuple[Any, ...], Source] = {}
-    for source in sources:
-        if source.identity in seen:
-            raise ConfigError(
-                f"{source.path} is the same study as {seen[source.identity].path}: its runs would count twice"
-            )
-        seen[source.identity] = source
-
-
-def _names(sources: Sequence[Source]) -> list[str]:
-    """Tell equal names apart by the folder above, then by number."""
-    names = [source.name for source in sources]
-    repeated = {name for name in names if names.count(name) > 1}
-    names = [
-        f"{source.path.resolve().parent.name}/{name}" if name in repeated else name
-        for source, name in zip(sources, names, strict=True)
-    ]
-    return [f"{n} ({names[:i].count(n) + 1})" if n in names[:i] else n for i, n in enumerate(names)]
-
-
-def load(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Recordings:
-    """Read recordings back; no network, no kernel.
-
-    Parameters
-    ----------
-    path : path or sequence of paths
-        A study's folder, a folder of studies, one run's folder, or a file that an importer knows (the
-        original cache script's report). Several are joined.
-
-    Returns
-    -------
-    Recordings
-
-    Raises
-    ------
-    RecordingError
-        Nothing is there, or it is damaged.
-    ImportFormatError
-        A file in no known format, or one that breaks its format.
-    ConfigError
-        One study is given twice.
-
-    Examples
-    --------
-    >>> import agentlab as al
-    >>> al.load(al.example("cache")).arms
-    ('stable', 'volatile')
-    """
-    if isinstance(path, (str, os.PathLike)):
-        return _load(Path(path).expanduser())
-    found = [_load(Path(one).expanduser()) for one in path]
-    if not found:
-        raise ConfigError("load([]): give at least one path")
-    joined = found[0]
-    for one in found[1:]:
-        joined = joined + one
-    return joined
-
-
-def _load(path: Path) -> Recordings:
-    if path.name in ("study.json", "run.json", EVENTS, GATEWAY) and path.is_file():
-        path = path.parent
-    if path.is_file():
-        from .importers import read
-
-        return Recordings([read(path)])
-    if not path.exists():
-        raise RecordingError(f"{path} does not exist")
-    if (path / "study.json").is_file():
-        return Recordings([StudyFolder(path)])
-    if (path / "run.json").is_file():
-        return _load_run(path)
-    studies = sorted(p.parent for p in path.glob("*/study.json"))
-    if studies:
-        return Recordings([StudyFolder(one) for one in studies])
-    raise RecordingError(f"{path} holds no study: study.json is missing there and in the folders below")
-
-
-def _load_run(path: Path) -> Recordings:
-    folder = path.resolve().parent.parent
-    if not (folder / "study.json").is_file():
-        return Recordings([StudyFolder(path)])
-    study = StudyFolder(folder)
-    return Recordings(
-        [study], [(0, run.run_id) for run in study.runs if run.path and run.path.name == path.resolve().name]
-    )
-
-
-def example(name: str) -> Path:
-    """Return the path of a recording that is shipped with agentlab.
-
-    Parameters
-    ----------
-    name : str
-        ``"cache"``.
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    ConfigError
-        There is no such example.
-
-    Examples
-    --------
-    >>> example("cache").name
-    'cache'
-    """
-    path = _EXAMPLES / name
-    if not (path / "study.json").is_file():
-        have = ", ".join(sorted(p.parent.name for p in _EXAMPLES.glob("*/study.json"))) or "none"
-        raise ConfigError(f"there is no example {name!r}; there are: {have}")
-    return path

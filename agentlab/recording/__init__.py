@@ -1,0 +1,9 @@
+"""Recordings: what was measured, read back as runs and tables."""
+
+from __future__ import annotations
+
+from ..frames.evidence import Event, Issue, RunInfo
+from .loading import example, load
+from .recordings import Recording, Recordings
+
+__all__ = ["Event", "Issue", "Recording", "Recordings", "RunInfo", "example", "load"]

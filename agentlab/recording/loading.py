@@ -1,0 +1,111 @@
+"""Find what a path holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import ConfigError, RecordingError
+from ..frames.evidence import EVENTS, GATEWAY
+from ..frames.store import StudyFolder
+from .recordings import Recordings
+
+_EXAMPLES = Path(__file__).resolve().parent.parent / "data"
+
+
+def load(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Recordings:
+    """Read recordings back; no network, no kernel.
+
+    Parameters
+    ----------
+    path : path or sequence of paths
+        A study's folder, a folder of studies, one run's folder, or a file that an importer knows (the
+        original cache script's report). Several are joined.
+
+    Returns
+    -------
+    Recordings
+
+    Raises
+    ------
+    RecordingError
+        Nothing is there, or it is damaged.
+    ImportFormatError
+        A file in no known format, or one that breaks its format.
+    ConfigError
+        One study is given twice.
+
+    Examples
+    --------
+    >>> import agentlab as al
+    >>> al.load(al.example("cache")).arms
+    ('stable', 'volatile')
+    """
+    if isinstance(path, (str, os.PathLike)):
+        return _load(Path(path).expanduser())
+    found = [_load(Path(one).expanduser()) for one in path]
+    if not found:
+        raise ConfigError("load([]): give at least one path")
+    joined = found[0]
+    for one in found[1:]:
+        joined = joined + one
+    return joined
+
+
+def _load(path: Path) -> Recordings:
+    if path.name in ("study.json", "run.json", EVENTS, GATEWAY) and path.is_file():
+        path = path.parent
+    if path.is_file():
+        from ..importers import read
+
+        return Recordings([read(path)])
+    if not path.exists():
+        raise RecordingError(f"{path} does not exist")
+    if (path / "study.json").is_file():
+        return Recordings([StudyFolder(path)])
+    if (path / "run.json").is_file():
+        return _load_run(path)
+    studies = sorted(p.parent for p in path.glob("*/study.json"))
+    if studies:
+        return Recordings([StudyFolder(one) for one in studies])
+    raise RecordingError(f"{path} holds no study: study.json is missing there and in the folders below")
+
+
+def _load_run(path: Path) -> Recordings:
+    folder = path.resolve().parent.parent
+    if not (folder / "study.json").is_file():
+        return Recordings([StudyFolder(path)])
+    study = StudyFolder(folder)
+    return Recordings(
+        [study], [(0, run.run_id) for run in study.runs if run.path and run.path.name == path.resolve().name]
+    )
+
+
+def example(name: str) -> Path:
+    """Return the path of a recording that is shipped with agentlab.
+
+    Parameters
+    ----------
+    name : str
+        ``"cache"``.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    ConfigError
+        There is no such example.
+
+    Examples
+    --------
+    >>> example("cache").name
+    'cache'
+    """
+    path = _EXAMPLES / name
+    if not (path / "study.json").is_file():
+        have = ", ".join(sorted(p.parent.name for p in _EXAMPLES.glob("*/study.json"))) or "none"
+        raise ConfigError(f"there is no example {name!r}; there are: {have}")
+    return path
