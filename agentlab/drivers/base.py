@@ -10,9 +10,12 @@ import dataclasses
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ..scenario import Scenario
+
+if TYPE_CHECKING:
+    from ..recording import Recordings
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -160,3 +163,31 @@ class Driver(Protocol):
     def open(self, arm: Arm) -> AbstractAsyncContextManager[Opened]:
         """Start what the arm needs; entered once per arm."""
         ...
+
+
+class RunsAlone:
+    """Give a driver ``run``: one run of it alone, through the same engine as a study."""
+
+    async def run(self, scenario: Scenario, *, to: str | Path | None = None) -> Recordings:
+        """Record one run of this driver.
+
+        Parameters
+        ----------
+        scenario : Scenario
+            What is asked.
+        to : path, optional
+            Study folder; ``studies/<scenario>-<UTC>`` when absent.
+
+        Returns
+        -------
+        Recordings
+            With one run.
+
+        Raises
+        ------
+        ConfigError, StartupError, RecordingError
+            As :func:`agentlab.record`.
+        """
+        from ..engine import record  # the door upwards: drivers themselves know no engine
+
+        return await record(scenario, self, runs=1, to=to, progress="none")  # pyright: ignore[reportArgumentType]

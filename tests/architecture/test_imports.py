@@ -25,6 +25,7 @@ ALLOWED = {
     "agents": (*_GROUND, "wire", "machine"),
     "instruments": (*_GROUND, "wire"),
     "gateway": (*_GROUND, "wire", "scenario"),
+    "drivers.base": (*_GROUND, "scenario", "engine", "recording"),  # run(): one driver through the engine
     "drivers": (*_GROUND, "wire", "scenario", "agents", "instruments", "gateway"),
     "frames": _GROUND,
     "importers": (*_GROUND, "frames", "scenario"),

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...agents.opencode import SAFE_PERMISSIONS, VERSION, split_model
 from ...errors import ConfigError
 from ...scenario import digest, fingerprint
-from ..base import Arm, Identity, Opened
+from ..base import Arm, Identity, Opened, RunsAlone
 
 if TYPE_CHECKING:
     from ...gateway import Gateway
 
 
 @dataclasses.dataclass(frozen=True)
-class OpenCode:
+class OpenCode(RunsAlone):
     """Run OpenCode: one isolated server per arm (or per run), one fresh session per run.
 
     Parameters
