@@ -22,7 +22,7 @@ from . import Row, _sse_server, median, print_conditions, print_rows, verdict
 
 GOAL_P99_MS = 1.0
 GOAL_RATIO = 20.0
-QUIET_PCT = 5.0  # the absolute goal is judged only on repeats that began with a CPU PSI avg10 below it
+QUIET_PCT = 5.0  # the absolute goal is judged only on repeats with a CPU PSI avg10 below it at both ends
 _ROOT = str(Path(__file__).resolve().parent.parent)
 _PREPARE = f"""
 import sys; sys.path.insert(0, {_ROOT!r})
@@ -99,7 +99,7 @@ def rows(*, n_events: int = 5000, rate: float = 200, repeats: int = 5, n_items: 
     """Measure the contenders in turn, `repeats` times; return medians over repeats, ms.
 
     ``ratio`` is the 99th percentile against the measuring kernel's. ``quiet_p99_ms`` is the median over the
-    repeats that began on a quiet machine, None when there was none.
+    repeats on a quiet machine, None when there was none.
     """
     with (
         tempfile.TemporaryDirectory() as name,
@@ -132,13 +132,15 @@ def _alternate(
     found: dict[str, list[Row]] = {name: [] for name in contenders}
     for _ in range(repeats):
         for name, measure in contenders.items():
-            psi = read_pressure().cpu_some_avg10
+            ends = [read_pressure().cpu_some_avg10]
             measure()
+            ends.append(read_pressure().cpu_some_avg10)
             delays = sorted(json.loads(out.read_text()))
             out.unlink()
             if len(delays) != n_events or delays[0] <= 0:
                 raise RuntimeError(f"{name}: {len(delays)} of {n_events} events, shortest {delays[0]} ns")
-            found[name].append({"psi": psi, **_quantiles(delays)})
+            quiet = all(psi is not None and psi < QUIET_PCT for psi in ends)
+            found[name].append({"quiet": quiet, **_quantiles(delays)})
     ours = median([sample["p99_ms"] for sample in found["measuring kernel"]])
     return [_summary(name, n_events, samples, ours) for name, samples in found.items()]
 
@@ -153,7 +155,7 @@ def _quantiles(delays: list[int]) -> Row:
 
 
 def _summary(name: str, n_events: int, samples: list[Row], ours: float) -> Row:
-    quiet = [s["p99_ms"] for s in samples if s["psi"] is not None and s["psi"] < QUIET_PCT]
+    quiet = [s["p99_ms"] for s in samples if s["quiet"]]
     return {
         "reader": name,
         "events": n_events,
@@ -175,8 +177,11 @@ def main(argv: list[str]) -> int:
     found = rows(n_events=400, repeats=1) if options.quick else rows(repeats=options.repeats)
     print_rows(found)
     kernel, _, thread = found
-    late = kernel["quiet_p99_ms"] is not None and kernel["quiet_p99_ms"] > GOAL_P99_MS
-    if not kernel["n_quiet"]:
-        print(f"not judged: p99 <= {GOAL_P99_MS:g} ms, as CPU PSI avg10 was never below {QUIET_PCT:g} %")
-    what = f"p99 <= {GOAL_P99_MS:g} ms on a quiet machine, and {GOAL_RATIO:g} times better than a thread"
-    return verdict(what, not late and thread["ratio"] >= GOAL_RATIO)
+    what = [f"a thread of the notebook is at least {GOAL_RATIO:g} times later than the measuring kernel"]
+    held = thread["ratio"] >= GOAL_RATIO
+    if kernel["n_quiet"]:
+        what.append(f"p99 <= {GOAL_P99_MS:g} ms in {kernel['n_quiet']} repeats on a quiet machine")
+        held = held and kernel["quiet_p99_ms"] <= GOAL_P99_MS
+    else:
+        print(f"NOT JUDGED: p99 <= {GOAL_P99_MS:g} ms; CPU PSI avg10 was never below {QUIET_PCT:g} %")
+    return verdict("; ".join(what), held)
