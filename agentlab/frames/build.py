@@ -35,9 +35,6 @@ BUILDERS: dict[str, Builder] = {
     "pressure": build_pressure,
 }
 
-#: Raised when a builder gives other values for the same evidence; cached tables carry it.
-VERSION = 1
-
 
 def build(name: str, runs: Iterable[RunInfo]) -> pd.DataFrame:
     """Build one table from the files of its runs.

@@ -125,14 +125,14 @@ def join(talk: Conversation, exchanges: Sequence[Exchange]) -> list[Request]:
     list of Request
         In order of time. Where the sides do not fit, both stand apart with the reason ``join_ambiguous``.
     """
+    owner = {x.number: _owner(talk, x) for x in exchanges}
     requests: list[Request] = []
     for session in talk.sessions.values():
-        own = [x for x in exchanges if x.session == session.id]
-        requests += _join_session(session, own)
+        requests += _join_session(session, [x for x in exchanges if owner[x.number] == session.id])
     requests += [
         Request(x.session, None, exchange=x, reason="gateway_unattributed")
         for x in exchanges
-        if x.session not in talk.sessions
+        if owner[x.number] is None
     ]
     for request in requests:
         turn = (
@@ -145,6 +145,13 @@ def join(talk: Conversation, exchanges: Sequence[Exchange]) -> list[Request]:
     return sorted(requests, key=lambda r: last + 1 if r.order_ns is None else r.order_ns)
 
 
+def _owner(talk: Conversation, exchange: Exchange) -> str | None:
+    """Return the session that an exchange names, else the run's only one: the file is the run's own."""
+    if exchange.session is None and len(talk.sessions) == 1:
+        return next(iter(talk.sessions))
+    return exchange.session if exchange.session in talk.sessions else None
+
+
 def _join_session(session: AgentSession, exchanges: list[Exchange]) -> list[Request]:
     titles = _titles(session, exchanges)
     rest = [x for x in exchanges if x not in titles]
@@ -154,14 +161,27 @@ def _join_session(session: AgentSession, exchanges: list[Exchange]) -> list[Requ
     for message, group in groups:
         chain = _chain(session, message)
         counts[chain] = counts.get(chain, 0) + 1
-        for attempt, exchange in enumerate(group or [None], 1):
-            is_last = attempt == max(1, len(group))
+        if not group and message is not None:
+            attempt = 1 + _announced(session, message)
+            requests.append(
+                Request(session.id, chain, message, None, attempt, True, counts[chain], reason=reason)
+            )
+        for attempt, exchange in enumerate(group, 1):
+            is_last = attempt == len(group)
             requests.append(
                 Request(session.id, chain, message, exchange, attempt, is_last, counts[chain], reason=reason)
             )
     for number, exchange in enumerate(titles, 1):
         requests.append(Request(session.id, "title", exchange=exchange, position=number))
     return requests
+
+
+def _announced(session: AgentSession, message: Message) -> int:
+    """Count the repeats that the agent announced while the message was under way."""
+    begin, end = message.begin_ns, message.completed_ns
+    return sum(
+        1 for e in session.retries if begin is not None and begin <= e["t"] and (end is None or e["t"] <= end)
+    )
 
 
 def _chain(session: AgentSession, message: Message | None) -> str:

@@ -74,7 +74,7 @@ def request_row(run: RunInfo, request: Request) -> dict[str, Any]:
         "source": "both" if joined and exchange else "gateway" if exchange else "agent",
         "chain": request.chain,
         "position": request.position,
-        "attempt": request.attempt if exchange else _agent_attempt(message),
+        "attempt": request.attempt,
         "message_id": message.id if message else None,
         "gateway_request": exchange.number if exchange else None,
         "agent": as_text(message.state.get("agent")) if message else None,
@@ -216,10 +216,6 @@ def _status(message: Message | None, exchange: Exchange | None) -> str:
         if not message.is_complete and exchange is None:
             return "unfinished"
     return "ok"
-
-
-def _agent_attempt(message: Message | None) -> int:
-    return max(1, len(message.steps)) if message else 1
 
 
 def _reason(status: str, tokens: dict[str, Any], end: Event) -> str | None:

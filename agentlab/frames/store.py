@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
+import threading
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,9 +135,7 @@ class StudyFolder:
 
     def _digest(self, table: Table) -> str:
         """Change when the definition, its builder or any file of a run changes."""
-        from hashlib import sha256
-
-        parts: list[Any] = [table.digest, frames.VERSION, (self.scenario or {}).get("turns")]
+        parts: list[Any] = [table.digest, version(), (self.scenario or {}).get("turns")]
         for run in self.runs:
             parts.append((run.run_id, run.discard_codes, len(run.issues)))
             for name in ("run.json", EVENTS, GATEWAY):
@@ -142,6 +143,13 @@ class StudyFolder:
                     stat = ((run.path or self.path) / name).stat()
                     parts.append((name, stat.st_size, stat.st_mtime_ns))
         return sha256(repr(parts).encode()).hexdigest()
+
+
+@functools.cache
+def version() -> str:
+    """Return what changes whenever a builder may give other values: the digest of this package's code."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def read_cache(path: Path, table: Table, digest: str) -> pd.DataFrame | None:
@@ -205,7 +213,7 @@ def write_cache(path: Path, frame: pd.DataFrame, digest: str) -> None:
 
     data = pa.Table.from_pandas(frame, preserve_index=False)
     data = data.replace_schema_metadata({b"agentlab": digest.encode()})
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.tmp")
     try:
         path.parent.mkdir(exist_ok=True)
         pq.write_table(data, temporary, compression="zstd")

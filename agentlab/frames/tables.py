@@ -288,7 +288,7 @@ REQUESTS = Table(
             "attempt",
             "Int64",
             "1-based; the last one gave the result.",
-            source=f"{_G} request.begin, {_E} step.begin",
+            source=f"{_G} request.begin, {_E} status",
         ),
         Column("message_id", "string", "The agent's message.", source=f"{_E} message"),
         Column("gateway_request", "Int64", "The gateway's number.", source=f"{_G} request.begin"),

@@ -131,11 +131,36 @@ def test_a_child_sessions_requests_are_a_chain_of_their_own(talk):
 def test_a_request_of_an_unknown_session_is_not_lost(talk):
     talk.begin(1, 20, session="elsewhere")
     talk.end(1, 40, **TOKENS)
-    talk.begin(2, 60, session=None)
     frame = talk.requests()
-    assert list(frame["reason"]) == ["gateway_unattributed"] * 2
+    assert list(frame["reason"]) == ["gateway_unattributed"]
     assert frame["chain"].isna().all()
-    assert list(frame["status"]) == ["ok", "unfinished"]
+    assert list(frame["status"]) == ["ok"]
+    assert list(frame["input_total_tokens"]) == [8410]
+
+
+def test_a_request_that_names_no_session_belongs_to_the_only_one(talk):
+    talk.message("a1", 10, 100)
+    talk.begin(1, 20, session=None)
+    talk.end(1, 40, **TOKENS)
+    frame = talk.requests()
+    assert list(frame["source"]) == ["both"]
+    assert list(frame["session_id"]) == [S]
+
+
+def test_of_two_sessions_none_is_guessed(talk):
+    talk.run.emit("session.open", session="other", role="main")
+    talk.begin(1, 20, session=None)
+    assert list(talk.requests()["reason"]) == ["gateway_unattributed"]
+
+
+def test_without_gateway_announced_repeats_are_attempts(study):
+    with study.run("a") as run:
+        talk = Talk(run)
+        talk.message("a1", 10, 5000)
+        talk.message("a2", 5010, 6000)
+        for at, attempt in ((20, 1), (2100, 2)):
+            run.emit("status", at_ms=at, session=S, state="retry", attempt=attempt)
+    assert list(al.load(study.path).requests["attempt"]) == [3, 1]
 
 
 def test_without_gateway_the_agents_report_stands(talk):
