@@ -219,6 +219,13 @@ def __getattr__(name: str) -> Any:
             """``await running`` was interrupted; everything is cleaned up and what was measured is kept.
 
             A ``CancelledError``, because a ``KeyboardInterrupt`` raised inside a task ends a Jupyter kernel.
+
+            Parameters
+            ----------
+            message : str
+                Holds the ``load(...)`` line.
+            recordings : Recordings, optional
+                What was measured.
             """
 
             def __init__(self, message: str = "", recordings: Any = None) -> None:

@@ -100,7 +100,13 @@ class OpenCode(RunsAlone):
         object.__setattr__(self, "plugins", tuple(self.plugins))
 
     def identify(self) -> Identity:
-        """Say what is measured; nothing private is in it."""
+        """Say what is measured; nothing private is in it.
+
+        Returns
+        -------
+        Identity
+            Texts of the user as digests and lengths, folders by name only.
+        """
         settings: dict[str, Any] = {
             "agent": self.agent,
             "plugins": [Path(str(plugin)).name for plugin in self.plugins],
@@ -116,7 +122,23 @@ class OpenCode(RunsAlone):
         return Identity(driver="opencode", version=self.version, model=self.model, settings=settings)
 
     def open(self, arm: Arm) -> AbstractAsyncContextManager[Opened]:
-        """Start the arm's server and warm it up."""
+        """Start the arm's server and warm it up.
+
+        Parameters
+        ----------
+        arm : Arm
+            From the engine.
+
+        Returns
+        -------
+        async context manager
+            Gives what opens sessions; entered once per arm.
+
+        Raises
+        ------
+        StartupError
+            The server does not become ready, or lacks the agent or the model.
+        """
         from .server import open_arm
 
         return open_arm(self, arm)
