@@ -108,8 +108,9 @@ def _plot(frame: pd.DataFrame, chosen: tuple[str, ...], *, ax: Axes | None, show
     return first
 
 
-def _kinds(kinds: str | Iterable[str]) -> tuple[str, ...]:
-    chosen = (kinds,) if isinstance(kinds, str) else tuple(dict.fromkeys(kinds))
+def _kinds(kinds: Any) -> tuple[str, ...]:  # noqa: ANN401
+    given = (kinds,) if isinstance(kinds, str) else kinds
+    chosen = tuple(dict.fromkeys(given)) if isinstance(given, Iterable) else ()
     known = get_args(Kind)
     if not chosen or any(kind not in known for kind in chosen):
         raise ConfigError(

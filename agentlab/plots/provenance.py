@@ -6,6 +6,7 @@ PDF's Info dictionary, the Dublin Core ``description`` of an SVG, a text chunk n
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import struct
@@ -88,24 +89,22 @@ def decode(data: bytes) -> dict[str, Any] | None:
 
 
 def _png_texts(data: bytes) -> list[str]:
+    """Read the text chunks named agentlab, also when another program has packed them."""
     texts: list[str] = []
     at = 8
     while at + 12 <= len(data):
         (length,), kind = struct.unpack(">I", data[at : at + 4]), data[at + 4 : at + 8]
-        body = data[at + 8 : at + 8 + length]
+        keyword, _, rest = data[at + 8 : at + 8 + length].partition(b"\0")
         at += 12 + length
-        keyword, _, rest = body.partition(b"\0")
-        if keyword != b"agentlab":
+        if keyword != b"agentlab" or kind not in (b"tEXt", b"zTXt", b"iTXt"):
             continue
-        if kind == b"tEXt":
-            texts.append(rest.decode("latin-1"))
-        elif kind == b"zTXt":  # some optimisers compress text
-            try:
-                texts.append(zlib.decompress(rest[1:]).decode("latin-1"))
-            except zlib.error:
-                continue
-        elif kind == b"iTXt":
-            texts.append(rest.split(b"\0", 3)[-1].decode("utf-8", "replace"))
+        packed = kind == b"zTXt" or (kind == b"iTXt" and rest[:1] == b"\1")
+        if kind == b"zTXt":
+            rest = rest[1:]
+        elif kind == b"iTXt":  # packed?, method, language \0, translated keyword \0, text
+            rest = rest[2:].split(b"\0", 2)[-1]
+        with contextlib.suppress(zlib.error):
+            texts.append((zlib.decompress(rest) if packed else rest).decode("utf-8", "replace"))
     return texts
 
 

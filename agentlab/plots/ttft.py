@@ -106,7 +106,7 @@ def _tables(recs_or_turns: Any) -> tuple[pd.DataFrame, pd.DataFrame | None]:  # 
             f"plot_ttft({type(recs_or_turns).__name__}): give Recordings, or their table `turns` "
             "(with arm, run_id, ttft_ms ...)"
         )
-    return turns, runs
+    return turns.reset_index(drop=True), runs  # joined frames repeat their index
 
 
 def _true(frame: pd.DataFrame, column: str, *, default: bool) -> pd.Series[bool]:

@@ -72,8 +72,14 @@ def badge(label: str, color: str = DOUBT) -> str:
     return f'<span style="{style}">{text(label)}</span>'
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> str:
-    """Write a table.
+def table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    right: Sequence[int] = (),
+    whole: Sequence[int] = (),
+) -> str:
+    """Write a table; the first column names its rows.
 
     Parameters
     ----------
@@ -83,25 +89,25 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence
         HTML of the cells.
     right : sequence of int
         Columns that are aligned to the right.
+    whole : sequence of int
+        Columns whose text is never broken into lines.
 
     Returns
     -------
     str
     """
-    cell = f"padding:2px 12px 2px 0px;border-bottom:1px solid {LINE};vertical-align:middle;max-width:340px"
+    cell = f"padding:2px 12px 2px 0px;border-bottom:1px solid {LINE};vertical-align:middle"
 
-    def write(tag: str, cells: Sequence[str], extra: str = "") -> str:
-        return "".join(
-            f'<{tag} style="{cell};text-align:{"right" if i in right else "left"}{extra}">{value}</{tag}>'
-            for i, value in enumerate(cells)
-        )
+    def look(column: int) -> str:
+        name = ";min-width:130px;max-width:320px" if column == 0 else ""
+        wrap = ";white-space:nowrap" if column in whole else ""
+        return f"{cell};text-align:{'right' if column in right else 'left'}{wrap}{name}"
 
-    lines = [
-        f"<tr>{write('th', [text(name) for name in head], ';font-weight:bold;opacity:0.72;white-space:nowrap')}</tr>"
-    ]
-    lines += [f'<tr style="background-color:transparent">{write("td", cells)}</tr>' for cells in rows]
-    style = "border-collapse:collapse;margin:2px 0px 6px 0px;font-size:100%"
-    return f'<table style="{style}">{"".join(lines)}</table>'
+    heading = "font-weight:bold;opacity:0.72;white-space:nowrap"
+    lines = [f'<th style="{look(i)};{heading}">{text(name)}</th>' for i, name in enumerate(head)]
+    body = ["".join(f'<td style="{look(i)}">{value}</td>' for i, value in enumerate(cells)) for cells in rows]
+    trs = "".join(f'<tr style="background-color:transparent">{line}</tr>' for line in ["".join(lines), *body])
+    return f'<table style="border-collapse:collapse;margin:2px 0px 6px 0px;font-size:100%">{trs}</table>'
 
 
 def card(title: str, parts: Iterable[str]) -> str:
@@ -201,7 +207,7 @@ def whisker(
     fill = f"background-color:{GOOD}" if known else "background-color:transparent"
     point = f"{fill};border:2px solid {GOOD};border-radius:5px;margin-left:-5px;box-sizing:border-box"
     boxes.append(_box(_at(estimate, scale), "10px", 3, 10, point))
-    outer = "position:relative;width:190px;height:16px;margin:0px 8px;overflow:hidden"
+    outer = "position:relative;width:160px;height:16px;margin:0px 4px;overflow:hidden"
     return f'<div style="{outer};background-color:{WASH}">{"".join(boxes)}</div>'
 
 
