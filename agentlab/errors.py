@@ -97,7 +97,12 @@ class ProtocolError(DriverError):
     """
 
     def __init__(
-        self, message: str, *, offset: int | None = None, excerpt: str | None = None, **where: Any
+        self,
+        message: str,
+        *,
+        offset: int | None = None,
+        excerpt: str | None = None,
+        **where: Any,  # noqa: ANN401
     ) -> None:
         super().__init__(message, **where)
         self.offset = offset
@@ -123,7 +128,7 @@ class AgentExited(DriverError):
         As for :class:`DriverError`.
     """
 
-    def __init__(self, message: str, *, returncode: int | None = None, tail: str = "", **where: Any) -> None:
+    def __init__(self, message: str, *, returncode: int | None = None, tail: str = "", **where: Any) -> None:  # noqa: ANN401
         super().__init__(message, **where)
         self.returncode = returncode
         self.tail = tail
@@ -146,7 +151,7 @@ class CleanupError(DriverError):
         As for :class:`DriverError`.
     """
 
-    def __init__(self, message: str, *, survivors: Sequence[str] = (), **where: Any) -> None:
+    def __init__(self, message: str, *, survivors: Sequence[str] = (), **where: Any) -> None:  # noqa: ANN401
         super().__init__(message, **where)
         self.survivors = tuple(survivors)
 
@@ -206,12 +211,12 @@ class InterruptedByUser(KeyboardInterrupt):
         What was measured.
     """
 
-    def __init__(self, message: str = "", recordings: Any = None) -> None:
+    def __init__(self, message: str = "", recordings: Any = None) -> None:  # noqa: ANN401
         super().__init__(message)
         self.recordings = recordings
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Any:  # noqa: ANN401
     if name == "Interrupted":
         import asyncio
 
@@ -228,7 +233,7 @@ def __getattr__(name: str) -> Any:
                 What was measured.
             """
 
-            def __init__(self, message: str = "", recordings: Any = None) -> None:
+            def __init__(self, message: str = "", recordings: Any = None) -> None:  # noqa: ANN401
                 super().__init__(message)
                 self.recordings = recordings
 

@@ -45,6 +45,10 @@ CODES: dict[str, str] = {
     "stream_failed": "the event stream's connection failed",
     "stream_truncated": "the event stream ended inside an event",
     "stream_empty": "the event stream carried bytes but no event",
+    # found by the reader of a recording
+    "recording_cut": "the last line of a recording's file is cut: the crash lost that line",
+    "recording_damaged": "lines inside a recording's file cannot be read; detail says how many",
+    "recording_missing": "a file of the run is missing: what it held is unknown",
     # clean-up
     "session_not_deleted": "the session could not be deleted",
     "orphan_session": "a session whose creation got no answer was found and deleted",

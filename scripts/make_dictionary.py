@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentlab.frames.evidence import CODES as READER_CODES
 from agentlab.frames.reasons import REASONS
 from agentlab.frames.tables import TABLES
 from agentlab.issues import CODES
@@ -34,7 +33,7 @@ def text() -> str:
     """Return the whole file."""
     parts = [INTRO, *(table.describe() for table in TABLES.values())]
     parts.append(_codes("Codes in `reason` and `ttft_reason`", REASONS))
-    parts.append(_codes("Codes of issues", CODES | READER_CODES))
+    parts.append(_codes("Codes of issues", CODES))
     return "\n".join(parts)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import platform
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .. import __version__
 from ..drivers.base import Identity
 from ..errors import RecordingError
 from ..redact import Redactor
@@ -80,6 +82,7 @@ class RunLog:
                 "model": identity.model,
                 "settings": dict(identity.settings),
             },
+            "versions": {"agentlab": __version__, "python": platform.python_version()},
             "warmup_rule": scenario.warmup,
             "n_turns_asked": len(scenario.turns),
             "issues": [],

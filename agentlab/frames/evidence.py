@@ -19,13 +19,6 @@ Event: TypeAlias = dict[str, Any]
 EVENTS = "events.jsonl"
 GATEWAY = "gateway.jsonl"
 
-#: Codes that only the reader of a recording uses, beside :data:`agentlab.issues.CODES`.
-CODES = {
-    "recording_cut": "the last line of a recording's file is cut: the crash lost that line",
-    "recording_damaged": "lines inside a recording's file cannot be read; detail says how many",
-    "recording_missing": "a file of the run is missing: what it held is unknown",
-}
-
 #: Where no lock tells: a run under way writes each second, so a file that is silent for longer has no writer.
 ALIVE_S = 10.0
 

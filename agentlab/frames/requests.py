@@ -168,8 +168,11 @@ def _times(
     if exchange is not None:
         send, chunks = exchange.begin_ns, exchange.chunks
     elif message is not None:
-        send = message.steps[-1]["t"] if message.steps else None
-        chunks = [c for c in message.chunks if send is None or c["t"] >= send]
+        # The agent announces a step about when its answer begins, so a step is no begin of a request; the
+        # message is made just before it. Of a repeated request only the first begin is known.
+        send = message.created_ns if len(message.steps) <= 1 else None
+        last = message.steps[-1]["t"] if message.steps else None
+        chunks = [c for c in message.chunks if last is None or c["t"] >= last]
     content = [c for c in chunks if c.get("n_chars") != 0 or c.get("chunk") == "tool"]
     spoken = [
         c for c in content if c.get("chunk") == "reasoning" or (c.get("chunk") == "text" and c.get("visible"))
@@ -181,7 +184,7 @@ def _times(
         itl = (latency - ttft) / (output_tokens - 1)
     return {
         "send_ns": send,
-        "send_source": None if send is None else "gateway" if exchange is not None else "step",
+        "send_source": None if send is None else "gateway" if exchange is not None else "message",
         "first_chunk_ms": ms(min((c["t"] for c in content), default=None), send),
         "ttft_ms": ttft,
         "itl_ms": itl,

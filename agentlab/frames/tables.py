@@ -304,11 +304,11 @@ REQUESTS = Table(
         Column(
             "warmup", "boolean", "Position 1 of the main chain under the rule original.", source="warmup_rule"
         ),
-        Column("send_ns", "Int64", "Begin, see send_source.", source=f"{_G} request.begin, {_E} step.begin"),
+        Column("send_ns", "Int64", "Begin, see send_source.", source=f"{_G} request.begin, {_E} message"),
         Column(
             "send_source",
             "string",
-            "gateway (body read) or step (announced by the agent, often as late as the answer itself).",
+            "gateway (body read) or message (made by the agent just before it asks; whole ms of its clock).",
         ),
         Column(
             "first_chunk_ms",

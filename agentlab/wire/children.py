@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -225,6 +226,18 @@ class Children:
             self._children[child.pid] = child
         await self._connect(child, reader, writer)
         return child
+
+    async def folder(self) -> Path:
+        """Make a private folder (0700) that is removed with the processes, whatever happens.
+
+        Returns
+        -------
+        Path
+            An empty folder with a short path, so that sockets fit into it.
+        """
+        path = Path(tempfile.mkdtemp(prefix="agentlab-"))
+        await self.ask({"op": "own", "path": str(path)})
+        return path
 
     async def close(self, *, term_s: float = 0.2) -> tuple[str, ...]:
         """End everything that was started, then the watchdog.

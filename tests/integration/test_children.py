@@ -90,6 +90,14 @@ async def test_runaway_is_gone_after_close(tmp_path):
     assert not alive(pid)
 
 
+async def test_private_folder_goes_with_the_processes():
+    async with Children() as children:
+        folder = await children.folder()
+        (folder / "secret").write_text("x")
+        assert folder.stat().st_mode & 0o777 == 0o700
+    assert not folder.exists()
+
+
 async def test_terminate_escalates_when_sigterm_is_ignored(tmp_path):
     code = "import signal,time;signal.signal(15,signal.SIG_IGN);print('up',flush=True);time.sleep(60)"
     async with Children() as children:
@@ -116,7 +124,8 @@ def test_everything_ends_when_the_owner_is_killed(tmp_path, how):
         from agentlab.wire.children import Children
         async def main():
             async with Children() as children:
-                await children.spawn([sys.executable, "-c", {RUNAWAY % str(tmp_path / "pid")!r}], env=dict(os.environ))
+                code = {RUNAWAY % str(tmp_path / "pid")!r}
+                await children.spawn([sys.executable, "-c", code], env=dict(os.environ))
                 print("up", flush=True)
                 await asyncio.sleep(60)
         asyncio.run(main())

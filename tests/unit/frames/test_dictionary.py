@@ -1,7 +1,6 @@
 import runpy
 from pathlib import Path
 
-from agentlab.frames.evidence import CODES as READER_CODES
 from agentlab.frames.tables import TABLES
 from agentlab.issues import CODES
 
@@ -12,7 +11,7 @@ def test_the_dictionary_is_up_to_date_and_holds_every_column_and_code():
     text = runpy.run_path(str(ROOT / "scripts" / "make_dictionary.py"))["text"]()
     assert (ROOT / "docs" / "tables.md").read_text() == text, "run python scripts/make_dictionary.py"
     names = {column.name for table in TABLES.values() for column in table.columns}
-    assert all(f"`{name}`" in text for name in {*names, *CODES, *READER_CODES})
+    assert all(f"`{name}`" in text for name in {*names, *CODES})
 
 
 def test_every_na_reason_is_explained():
