@@ -158,8 +158,11 @@ class KernelHost:
             try:
                 await self._converse(manager, lifeline, folder, log)
             finally:
-                await manager.shutdown_kernel(now=self.outcome is None)
+                # All is written and closed, and what is not is the watchdogs'; a polite end would take 0.3 s.
+                self._process.kill()
+                await asyncio.to_thread(self._process.wait)
                 lifeline.close()
+                self._process.stdin.close()
         except OSError as error:
             raise StartupError(f"{self._called} cannot be started: {error}", phase="startup") from error
         finally:
@@ -243,11 +246,7 @@ def _manager(folder: Path, spec: Any) -> Any:  # noqa: ANN401
     options: dict[str, Any] = {"transport": "ipc" if fits else "tcp"}
     if not fits and "transport_encryption" in AsyncKernelManager.class_trait_names():
         options["transport_encryption"] = "auto"  # jupyter_client >= 8.10
-    manager = AsyncKernelManager(
-        connection_file=str(file), kernel_spec_manager=OneSpec(), log=_log, **options
-    )
-    manager.shutdown_wait_time = 2.0
-    return manager
+    return AsyncKernelManager(connection_file=str(file), kernel_spec_manager=OneSpec(), log=_log, **options)
 
 
 def _value(content: dict[str, Any]) -> str:
