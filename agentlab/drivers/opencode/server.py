@@ -179,6 +179,7 @@ async def running_server(driver: OpenCode, arm: Arm) -> AsyncGenerator[Server]:
         else:
             home = arm.scratch / secrets.token_hex(4)
             home.mkdir(mode=0o700)
+            agent.prepare_home(home, driver.version)
             workspace = arm.scratch / "workspace"
             await asyncio.to_thread(
                 renew, workspace, None if driver.workspace is None else Path(driver.workspace)

@@ -132,3 +132,14 @@ def test_damaged_installation_is_no_installation(monkeypatch, tmp_path, content)
     folder.mkdir(parents=True)
     (folder / "agent.json").write_text(content)
     assert installed_executable(folder) is None
+
+
+def test_home_says_that_the_package_is_there(tmp_path):
+    opencode.prepare_home(tmp_path, "9.9.9")
+    folder = tmp_path / ".config" / "opencode"
+    assert list((folder / "node_modules").iterdir()) == []
+    lock = json.loads((folder / "package-lock.json").read_text())
+    assert lock["packages"][""]["dependencies"] == {"@opencode-ai/plugin": "9.9.9"}
+    assert json.loads((folder / "package.json").read_text())["dependencies"] == {
+        "@opencode-ai/plugin": "9.9.9"
+    }
