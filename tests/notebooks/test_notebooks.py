@@ -12,7 +12,7 @@ from agentlab.demo import NOTEBOOKS
 from agentlab.errors import AgentlabError, ConfigError
 from agentlab.notebook import run_notebook, to_html
 
-pytestmark = pytest.mark.usefixtures("opencode_executable")
+pytestmark = [pytest.mark.usefixtures("opencode_executable"), pytest.mark.timeout(400)]
 
 
 def _outputs(path: Path) -> list[dict]:
