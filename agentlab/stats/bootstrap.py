@@ -6,6 +6,7 @@ the same units: sums need one matrix product, pooled quantiles a product and a s
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
@@ -15,11 +16,14 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Counts = NDArray[np.uint8]
+Weights = NDArray[np.uint8] | NDArray[np.float64]
 
 #: Entries of a matrix worked on at a time, which keeps memory flat at any number of resamples.
 _CHUNK = 2_000_000
 #: The same for the histogram of draws: it should stay in the processor's cache.
 _DRAW_CHUNK = 16_384
+#: Entries of the table that weights are drawn from.
+_TABLE = 1 << 16
 #: Multiplications in a product that BLAS does not spread over threads.
 _PRODUCT = 262_144
 
@@ -39,6 +43,7 @@ class Draws:
         self.seed = seed
         self.n_resamples = n_resamples
         self._drawn: dict[tuple[int, int], Counts] = {}
+        self._weights: dict[tuple[int, int], Floats] = {}
 
     def counts(self, stream: int, n: int) -> Counts:
         """Return the draws of `n` units.
@@ -56,10 +61,18 @@ class Draws:
             How often each unit was drawn; each row sums to `n`.
         """
         if (stream, n) not in self._drawn:
-            sequence = np.random.SeedSequence(self.seed, spawn_key=(stream,))
-            generator = np.random.Generator(np.random.SFC64(sequence))
-            self._drawn[stream, n] = draw(generator, n, self.n_resamples)
+            self._drawn[stream, n] = draw(self._generator(stream), n, self.n_resamples)
         return self._drawn[stream, n]
+
+    def weights(self, stream: int, n: int) -> Floats:
+        """Return smooth weights of `n` units in place of counts; see :func:`beta_weights`."""
+        if (stream, n) not in self._weights:
+            self._weights[stream, n] = beta_weights(self._generator(stream), n, self.n_resamples)
+        return self._weights[stream, n]
+
+    def _generator(self, stream: int) -> np.random.Generator:
+        sequence = np.random.SeedSequence(self.seed, spawn_key=(stream,))
+        return np.random.Generator(np.random.SFC64(sequence))
 
 
 def draw(generator: np.random.Generator, n: int, n_resamples: int) -> Counts:
@@ -82,6 +95,28 @@ def draw(generator: np.random.Generator, n: int, n_resamples: int) -> Counts:
     for rows in row_chunks(n_resamples, n, size=_DRAW_CHUNK):
         counts[rows] = tally(generator.integers(0, n, (rows.stop - rows.start, n), dtype=dtype))
     return counts
+
+
+def beta_weights(generator: np.random.Generator, n: int, n_resamples: int) -> Floats:
+    """Draw weights of `n` units that are never all on one unit (Owen 2025).
+
+    Beta(1/2, 3/2), scaled to mean 1 in each resample: their variance is 1, as that of counts, but no resample
+    is without variation, so that a bootstrap-t built on them has finite ends from 3 units on.
+
+    Returns
+    -------
+    ndarray of float, shape (n_resamples, n)
+    """
+    weights = _beta_table()[generator.integers(0, _TABLE, (n_resamples, n), dtype=np.uint16)]
+    return weights * (n / weights.sum(axis=1, keepdims=True))
+
+
+@functools.cache
+def _beta_table() -> Floats:
+    """Tabulate the quantiles of Beta(1/2, 3/2): for x = sin(u)^2 its cdf is (2 u + sin(2 u)) / pi."""
+    u = np.linspace(0, np.pi / 2, 4 * _TABLE)
+    middle = (np.arange(_TABLE) + 0.5) / _TABLE
+    return np.sin(np.interp(middle, (2 * u + np.sin(2 * u)) / np.pi, u)) ** 2
 
 
 def tally(indices: NDArray[np.integer]) -> Counts:
@@ -109,13 +144,13 @@ def row_chunks(n_rows: int, n: int, *, size: int = _CHUNK) -> Iterator[slice]:
         yield slice(start, min(start + step, n_rows))
 
 
-def sums(counts: Counts, columns: Floats) -> Floats:
+def sums(counts: Weights, columns: Floats) -> Floats:
     """Sum each column over the units of each resample.
 
     Parameters
     ----------
-    counts : ndarray of uint8, shape (resamples, n)
-        How often each unit was drawn.
+    counts : ndarray, shape (resamples, n)
+        How often each unit was drawn, or its weight.
     columns : ndarray of float, shape (n, k)
         Per-unit sums; those of several metrics side by side cost little more than one.
 
@@ -126,7 +161,7 @@ def sums(counts: Counts, columns: Floats) -> Floats:
     return _product(counts, columns)
 
 
-def _product(counts: Counts, columns: NDArray[Any]) -> NDArray[Any]:
+def _product(counts: Weights, columns: NDArray[Any]) -> NDArray[Any]:
     """Multiply in slices so small that BLAS stays in this thread: handing over costs more than the work."""
     result = np.empty((len(counts), columns.shape[1]), dtype=columns.dtype)
     for rows in row_chunks(len(counts), columns.size, size=max(_PRODUCT, 16 * columns.size)):

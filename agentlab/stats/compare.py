@@ -50,12 +50,14 @@ def compare(
     interval : str
         ``"auto"`` is the tested choice. Levels: means, counts, sums per run and ratios log t with CR2
         standard error united with an expanded percentile interval (t in place of log t when a value is below
-        0, and for slopes); shares Wilson on the effective sample size; medians score inversion. Differences:
-        Welch t or paired t with CR2; shares of independent arms MOVER of their Wilson limits; medians t with
-        a bootstrap standard error. ``"percentile"``, ``"bca"``, ``"basic"`` and ``"studentized"`` are what
-        they are elsewhere, and cover less at few runs. ``"original"`` is the interval of a schema-2 cache
-        report, digit for digit: it draws 2,000 times by that report's own generator and ignores `n_resamples`
-        and `seed`.
+        0, and for slopes); shares Wilson on the effective sample size; quantiles score inversion, further out
+        than a tenth Woodruff's limits united with log t. Differences: Welch t or paired t with CR2; shares of
+        independent arms MOVER of their Wilson limits; quantiles t with a bootstrap standard error. Ratios:
+        log t united with a bootstrap-t; shares of independent arms MOVER and quantiles t with a bootstrap
+        standard error, both on the log scale.
+        ``"percentile"``, ``"bca"``, ``"basic"`` and ``"studentized"`` are what they are elsewhere, and cover
+        less at few runs. ``"original"`` is the interval of a schema-2 cache report, digit for digit: 2,000
+        draws of that report's own generator, whatever `n_resamples` and `seed`.
     seed : int
         Seed of the draws, >= 0. The same seed gives the same frame, whatever the order of its rows.
 

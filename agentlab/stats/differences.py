@@ -6,10 +6,14 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
+from .bootstrap import Draws, Floats
 from .distributions import t_ppf
 from .intervals import Limits, at_bound, mover, share_limits, two_sided
 from .linear import Fit, correction, fit, is_dominated, welch_df
 from .outcome import Outcome, finite
+from .pairs import Pair
 from .units import Sample
 
 
@@ -48,9 +52,7 @@ def correlation(one: Fit, two: Fit) -> float:
     return float((one.residual * two.residual).sum()) / scale if scale else 0.0
 
 
-def share_difference(
-    samples: Sequence[Sample], fitted: tuple[Fit, Fit], level: float, *, paired: bool
-) -> Outcome:
+def shares(samples: Sequence[Sample], fitted: tuple[Fit, Fit], level: float, *, paired: bool) -> Outcome:
     """Combine the limits of two shares (MOVER), unless blocks are shared and both arms vary.
 
     Independent arms use the larger of their own and Welch's degrees of freedom for each limit.
@@ -71,6 +73,32 @@ def share_difference(
 def _symmetric(estimate: float, se: float, df: float, level: float, method: str) -> Outcome:
     reach = t_ppf(two_sided(level), df) * se
     return Outcome(estimate=estimate, lower=estimate - reach, upper=estimate + reach, interval=method)
+
+
+def quantiles(bare: Outcome, pair: Pair, draws: Draws, level: float) -> Outcome:
+    """Return D -+ t SE of two pooled quantiles, SE from the bootstrap (there is no cheap other)."""
+    stars = pair.replicates(draws)
+    return t_with_bootstrap_se(bare, bootstrap_ses(stars, pair), level, n_resamples=len(stars[0]))
+
+
+def bootstrap_ses(stars: Sequence[Floats], pair: Pair) -> list[tuple[float, int]]:
+    """Return standard error and number of units of each arm, or of the difference over common blocks."""
+    first, second = pair.samples
+    if not pair.paired:
+        return [(bootstrap_se(stars[0], first.n), first.n), (bootstrap_se(stars[1], second.n), second.n)]
+    with np.errstate(invalid="ignore"):  # infinite minus infinite is unknown
+        return [(bootstrap_se(stars[0] - stars[1], first.n), first.n)]
+
+
+def bootstrap_se(replicates: Floats, n: int) -> float:
+    """Return the standard deviation of replicates over n units, made larger by sqrt(n / (n - 1)).
+
+    Infinite when a replicate is.
+    """
+    valid = replicates[~np.isnan(replicates)]
+    if len(valid) < 2 or np.isinf(valid).any():
+        return math.inf
+    return float(np.std(valid, ddof=1)) * math.sqrt(n / (n - 1))
 
 
 def t_with_bootstrap_se(

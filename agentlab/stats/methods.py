@@ -1,19 +1,19 @@
-"""Which interval method serves which metric, and when none does."""
+"""How intervals are made in one comparison."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
 
-from . import differences, intervals, original, quantile_intervals, resampling
+from . import auto, doubts, original, resampling
 from .bootstrap import Draws, Floats
-from .linear import fit, is_dominated
 from .metrics import Interval, Metric
 from .outcome import Outcome
+from .pairs import Pair
 from .units import Sample
 
 Contrast = Literal["difference", "ratio"]
@@ -21,7 +21,7 @@ Contrast = Literal["difference", "ratio"]
 
 @dataclasses.dataclass(frozen=True)
 class Method:
-    """How intervals are made in one comparison.
+    """Make intervals of one kind.
 
     Parameters
     ----------
@@ -57,26 +57,20 @@ class Method:
         if self.parity:
             return original.interval(sample, metric)
         bare = Outcome(estimate=resampling.estimate(sample, metric))
-        outcome = _too_few(bare, [sample]) or self._level(bare, sample, metric, stream)
-        return self._flagged(outcome, [sample], metric)
+        outcome = doubts.too_few(bare, [sample]) or self._level(bare, sample, metric, stream)
+        return doubts.flags(outcome, [sample], metric, self.level)
 
-    def contrast_of(
-        self, kind: Contrast, first: Sample, second: Sample, metric: Metric, streams: tuple[int, int]
-    ) -> Outcome:
+    def contrast_of(self, kind: Contrast, pair: Pair) -> Outcome:
         """Compute the difference or ratio of two arms, first against second.
 
         Parameters
         ----------
         kind : str
             ``"difference"`` or ``"ratio"``.
-        first, second : Sample
-            The arms' runs, or with equal streams their common blocks.
-        metric : Metric
-            The metric.
-        streams : tuple of int
-            Which draws to use; equal ones pair the arms.
+        pair : Pair
+            The arms.
         """
-        one, two = (resampling.estimate(sample, metric) for sample in (first, second))
+        one, two = (resampling.estimate(sample, pair.metric) for sample in pair.samples)
         if kind == "ratio" and not (one > 0 and two > 0):
             return Outcome(status="unsupported", reason="a ratio needs two levels above 0")
         if math.isinf(one) or math.isinf(two):
@@ -84,152 +78,52 @@ class Method:
         bare = Outcome(estimate=one - two if kind == "difference" else one / two)
         if self.parity:
             return bare.refused("unsupported", 'interval="original" is defined for levels only')
-        samples = [first, second]
-        outcome = _too_few(bare, samples)
-        if outcome is None:
-            contrast = self._difference if kind == "difference" else self._ratio
-            outcome = contrast(bare, samples, metric, streams)
-        return self._flagged(outcome, samples, metric)
+        outcome = doubts.too_few(bare, pair.samples) or self._contrast(kind, bare, pair)
+        return doubts.flags(outcome, pair.samples, pair.metric, self.level)
 
     def _level(self, bare: Outcome, sample: Sample, metric: Metric, stream: int) -> Outcome:
-        if metric.aggregate == "share" and self.interval == "auto" and _at_bound(sample):
-            return intervals.share(fit(sample.a, sample.b), sample.a, sample.b, self.level)
-        if _is_constant(sample):
-            return _constant(bare)
-        if self.interval != "auto":
-            return self._resampled("level", bare, [sample], metric, (stream,))
-        if sample.values is not None:
-            return quantile_intervals.level(bare, sample, metric, self.level)
-        fitted = fit(sample.a, sample.b)
-        if metric.aggregate == "share":
-            return intervals.share(fitted, sample.a, sample.b, self.level)
-        counts = self.draws.counts(stream, sample.n)
-        signed = metric.aggregate == "slope"
-        return intervals.united(fitted, sample.a, sample.b, counts, self.level, signed=signed)
-
-    def _difference(
-        self, bare: Outcome, samples: list[Sample], metric: Metric, streams: tuple[int, int]
-    ) -> Outcome:
-        paired = streams[0] == streams[1]
-        bounded = metric.aggregate == "share" and any(_at_bound(sample) for sample in samples)
-        if all(_is_constant(sample) for sample in samples) and not (bounded and self.interval == "auto"):
-            return _constant(bare)
-        if samples[0].values is not None:
-            if self.interval == "auto":
-                return self._quantile_difference(bare, samples, metric, streams)
-            return self._resampled("difference", bare, samples, metric, streams)
-        one, two = differences.fits(samples[0], samples[1])
-        if paired and not bounded and differences.paired_se(one, two) == 0:
-            return _constant(bare)
-        if self.interval != "auto":
-            return self._resampled("difference", bare, samples, metric, streams)
-        if metric.aggregate == "share":
-            return differences.share_difference(samples, (one, two), self.level, paired=paired)
-        return (differences.paired_t if paired else differences.welch_t)(one, two, self.level)
-
-    def _quantile_difference(
-        self, bare: Outcome, samples: list[Sample], metric: Metric, streams: tuple[int, int]
-    ) -> Outcome:
-        stars = [
-            resampling.replicate(sample, metric, self.draws.counts(stream, sample.n))
-            for sample, stream in zip(samples, streams, strict=True)
-        ]
-        with np.errstate(invalid="ignore"):  # infinite minus infinite is unknown
-            parts = [stars[0] - stars[1]] if streams[0] == streams[1] else stars
-        ses = [
-            (quantile_intervals.bootstrap_se(part, sample.n), sample.n)
-            for part, sample in zip(parts, samples, strict=False)
-        ]
-        return differences.t_with_bootstrap_se(bare, ses, self.level, n_resamples=len(stars[0]))
-
-    def _ratio(
-        self, bare: Outcome, samples: list[Sample], metric: Metric, streams: tuple[int, int]
-    ) -> Outcome:
         if self.interval == "auto":
-            reason = (
-                'no tested interval of a ratio of arms; the difference has one, or ask for interval="bca"'
-            )
-            return bare.refused("unsupported", reason)
-        return self._resampled("ratio", bare, samples, metric, streams)
+            return auto.level(bare, sample, metric, self.draws, stream, self.level)
+        if doubts.is_constant(sample):
+            return doubts.constant(bare)
+        return self._resampled(bare, [sample], metric, [stream], _identity)
+
+    def _contrast(self, kind: Contrast, bare: Outcome, pair: Pair) -> Outcome:
+        if self.interval == "auto":
+            chosen = auto.difference if kind == "difference" else auto.ratio
+            return chosen(bare, pair, self.draws, self.level)
+        if auto.is_constant(pair):
+            return doubts.constant(bare)
+        combine = np.subtract if kind == "difference" else np.divide
+        return self._resampled(bare, pair.samples, pair.metric, pair.streams, combine)
 
     def _resampled(
         self,
-        kind: Literal["level", "difference", "ratio"],
         bare: Outcome,
-        samples: list[Sample],
+        samples: Sequence[Sample],
         metric: Metric,
         streams: Sequence[int],
+        combine: resampling.Combine,
     ) -> Outcome:
-        if self.interval == "studentized" and (kind == "ratio" or samples[0].values is not None):
-            what = "a ratio of arms" if kind == "ratio" else "a pooled quantile"
-            return bare.refused(
-                "unsupported", f"{what} has no cheap standard error for a studentized interval"
-            )
-        resampled = resampling.resample(
-            samples, metric, self.draws, streams, _COMBINE[kind], jackknife=self.interval == "bca"
-        )
         if self.interval == "studentized":
+            if samples[0].values is not None:
+                reason = "a pooled quantile has no cheap standard error for a studentized interval"
+                return bare.refused("unsupported", reason)
             counts = [self.draws.counts(stream, s.n) for s, stream in zip(samples, streams, strict=True)]
-            paired = len(set(streams)) < len(samples)
-            se, stars = resampling.linearised_se(samples, counts, paired=paired)
-            return resampling.studentized(resampled, self.level, se=se, se_replicates=stars)
-        method = {
-            "percentile": resampling.percentile,
-            "basic": resampling.basic,
-            "bca": resampling.bca,
-        }[self.interval]
-        return method(resampled, self.level)
-
-    def _flagged(self, outcome: Outcome, samples: list[Sample], metric: Metric) -> Outcome:
-        flags: list[str] = []
-        if min(_informative(sample) for sample in samples) in (3, 4):
-            flags.append("few_runs")
-        if any(sample.n > 1 and is_dominated(sample.b / sample.b.sum()) for sample in samples):
-            flags.append("dominated")
-        if metric.aggregate == "share" and not metric.per_run:
-            flags += [flag for sample in samples for flag in intervals.share_flags(sample.a, sample.b)]
-        p = metric.quantile
-        if p is not None and not metric.per_run:
-            flags += ["tail" for sample in samples if quantile_intervals.is_tail(p, sample)]
-        if outcome.lower is not None and self.level != 0.95:
-            flags.append("level_untested")
-        return outcome.flagged(*flags)
+            paired, log = len(set(streams)) < len(samples), combine is np.divide
+            return resampling.studentized(samples, counts, self.level, paired=paired, log=log)
+        resampled = resampling.resample(
+            samples, metric, self.draws, streams, combine, jackknife=self.interval == "bca"
+        )
+        return _READ[self.interval](resampled, self.level)
 
 
 def _identity(x: Floats) -> Floats:
     return x
 
 
-_COMBINE: dict[str, resampling.Combine] = {
-    "level": _identity,
-    "difference": np.subtract,
-    "ratio": np.divide,
+_READ: dict[str, Callable[[resampling.Resampled, float], Outcome]] = {
+    "percentile": resampling.percentile,
+    "basic": resampling.basic,
+    "bca": resampling.bca,
 }
-
-
-def _at_bound(sample: Sample) -> bool:
-    return intervals.at_bound(sample.a, sample.b) is not None
-
-
-def _is_constant(sample: Sample) -> bool:
-    """Say whether no unit differs from another, so that the data are silent about variation."""
-    if sample.values is not None:
-        return bool(sample.values.min() == sample.values.max())
-    return fit(sample.a, sample.b).se == 0
-
-
-def _informative(sample: Sample) -> int:
-    """Count the units that carry weight."""
-    return int((sample.b > 0).sum())
-
-
-def _too_few(bare: Outcome, samples: list[Sample]) -> Outcome | None:
-    n = min(_informative(sample) for sample in samples)
-    if n > 2:
-        return None
-    return bare.refused("too_few_runs", "one run" if n == 1 else "two runs")
-
-
-def _constant(bare: Outcome) -> Outcome:
-    reason = "all runs are equal, so nothing shows how much they vary"
-    return bare.refused("degenerate", reason).flagged("constant")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .bootstrap import Counts, Draws, Floats, quantile, quantiles, ratios, sums
+from .bootstrap import Counts, Draws, Floats, Weights, quantile, quantiles, ratios, sums
 from .distributions import normal_cdf, normal_ppf
 from .metrics import Metric
 from .outcome import Outcome, finite
@@ -157,73 +157,80 @@ def _acceleration(jackknife: Sequence[Floats]) -> float:
     return cubes / (6 * squares**1.5)
 
 
-def studentized(resampled: Resampled, level: float, *, se: float, se_replicates: Floats) -> Outcome:
-    """Take the quantiles of (replicate - estimate) / its own standard error (bootstrap-t).
-
-    Parameters
-    ----------
-    resampled : Resampled
-        The statistic.
-    level : float
-        Nominal coverage.
-    se : float
-        Linearised standard error of the statistic.
-    se_replicates : ndarray of float, shape (resamples,)
-        The same of each resample.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = (resampled.replicates - resampled.estimate) / se_replicates
-    t = np.sort(t[~np.isnan(t)])
-    if not len(t):
-        return _outcome(resampled, np.nan, np.nan, "studentized", 0)
-    low, high = (t[round(q * (len(t) - 1))] for q in ((1 - level) / 2, (1 + level) / 2))
-    theta = resampled.estimate
-    return _outcome(resampled, theta - high * se, theta - low * se, "studentized", len(t))
-
-
-def linearised_se(
-    samples: Sequence[Sample], counts: Sequence[Counts], *, paired: bool
-) -> tuple[float, Floats]:
-    """Return the plain linearised standard error of a level or difference, and that of each resample.
+def studentized(
+    samples: Sequence[Sample], weights: Sequence[Weights], level: float, *, paired: bool, log: bool = False
+) -> Outcome:
+    """Take the quantiles of (replicate - estimate) / its own linearised standard error (bootstrap-t).
 
     Parameters
     ----------
     samples : sequence of Sample
-        One arm, or two.
-    counts : sequence of ndarray
-        Draws of each.
+        One arm, or two whose difference is meant; metrics made of sums only.
+    weights : sequence of ndarray, shape (resamples, n)
+        Draws of each, or random weights with mean 1 and variance 1.
+    level : float
+        Nominal coverage.
     paired : bool
         Whether both arms share their units, so that their covariance counts.
+    log : bool
+        Work on logarithms: the difference becomes a ratio.
     """
-    parts = [_Products(sample, drawn) for sample, drawn in zip(samples, counts, strict=True)]
-    squared = sum(part.squares / part.size**2 for part in parts)
+    theta, se = _linearised(samples, weights, paired=paired, log=log)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = (theta[1:] - theta[0]) / se[1:]
+    t = np.sort(t[~np.isnan(t)])
+    if not len(t):
+        low = high = math.nan
+    else:  # whole replicates: at few runs some are infinite
+        low, high = (float(t[round(q * (len(t) - 1))]) for q in ((1 - level) / 2, (1 + level) / 2))
+    point, reach = float(theta[0]), float(se[0])
+    ends = (point - high * reach, point - low * reach)
+    if log:
+        point, ends = math.exp(point), (_exp(ends[0]), _exp(ends[1]))
+    return finite(
+        Outcome(estimate=point, lower=ends[0], upper=ends[1], interval="studentized", n_resamples=len(t))
+    )
+
+
+def _exp(x: float) -> float:
+    return math.exp(x) if x < 700 else math.inf
+
+
+def _linearised(
+    samples: Sequence[Sample], weights: Sequence[Weights], *, paired: bool, log: bool
+) -> tuple[Floats, Floats]:
+    """Return estimate and plain linearised standard error: of the samples first, then of each resample."""
+    parts = [_Products(sample, drawn, log=log) for sample, drawn in zip(samples, weights, strict=True)]
+    squared = sum(part.squares / part.scale**2 for part in parts)
     if paired:
-        one, two = parts
-        a, b = samples
-        cross = _totals(counts[0], [a.a * b.a, a.a * b.b, a.b * b.a, a.b * b.b])
+        (one, two), (a, b) = parts, samples
+        cross = _totals(weights[0], [a.a * b.a, a.a * b.b, a.b * b.a, a.b * b.b])
         product = cross[0] - two.r * cross[1] - one.r * cross[2] + one.r * two.r * cross[3]
-        squared = squared - 2 * product / (one.size * two.size)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            squared = squared - 2 * product / (one.scale * two.scale)
     # what rounding leaves when all drawn units are equal is 0
-    scale = sum(part.scale for part in parts)
-    se = np.sqrt(np.where(squared > 1e-12 * scale, squared, 0))
-    return float(se[0]), se[1:]
+    rounding = 1e-12 * sum(part.rounding for part in parts)
+    theta = parts[0].theta if len(parts) == 1 else parts[0].theta - parts[1].theta
+    return theta, np.sqrt(np.where(squared > rounding, squared, 0))
 
 
 class _Products:
-    """Sums that make up sum((a - R b)^2) of the sample itself (first) and of each resample."""
+    """Sums that make up R and sum((a - R b)^2)."""
 
-    def __init__(self, sample: Sample, counts: Counts) -> None:
+    def __init__(self, sample: Sample, weights: Weights, *, log: bool) -> None:
         a, b = sample.a, sample.b
-        ta, self.size, aa, ab, bb = _totals(counts, [a, b, a * a, a * b, b * b])
+        ta, tb, aa, ab, bb = _totals(weights, [a, b, a * a, a * b, b * b])
         with np.errstate(divide="ignore", invalid="ignore"):
-            self.r = ta / self.size
+            self.r = ta / tb
             self.squares = aa - 2 * self.r * ab + self.r**2 * bb
-            self.scale = aa / self.size**2
+            self.scale = tb * self.r if log else tb
+            self.rounding = aa / self.scale**2
+            self.theta = np.log(self.r) if log else self.r
 
 
-def _totals(counts: Counts, columns: list[Floats]) -> Floats:
+def _totals(weights: Weights, columns: list[Floats]) -> Floats:
     stacked = np.column_stack(columns)
-    return np.vstack([stacked.sum(axis=0), sums(counts, stacked)]).T
+    return np.vstack([stacked.sum(axis=0), sums(weights, stacked)]).T
 
 
 def _outcome(resampled: Resampled, lower: float, upper: float, method: str, n: int) -> Outcome:

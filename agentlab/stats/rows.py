@@ -13,6 +13,7 @@ from .methods import Method
 from .metrics import Metric
 from .outcome import Outcome
 from .pairing import count_blocks, number, pair
+from .pairs import Pair
 from .units import Mask, Measured, Runs
 
 
@@ -88,8 +89,8 @@ def _against(
     for kind in ("difference", "ratio"):
         outcome = refusal
         if outcome is None:
-            first, second = (measured.sample(unit) for unit in pairing.units)
-            outcome = method.contrast_of(kind, first, second, metric, pairing.streams)
+            samples = (measured.sample(pairing.units[0]), measured.sample(pairing.units[1]))
+            outcome = method.contrast_of(kind, Pair(samples, metric, pairing.streams))
         yield Row(
             metric=metric,
             kind=kind,

@@ -18,6 +18,7 @@ from agentlab.stats.intervals import wilson
 from agentlab.stats.linear import fit
 from agentlab.stats.methods import Method
 from agentlab.stats.metrics import Metric
+from agentlab.stats.pairs import Pair
 from agentlab.stats.units import Sample
 
 KINDS = {
@@ -121,7 +122,9 @@ def ends(metric: Metric, first: Sample, second: Sample | None = None, *, paired:
     if second is None:
         outcome = method.level_of(first, metric, 0)
     else:
-        outcome = method.contrast_of("difference", first, second, metric, (9, 9) if paired else (0, 1))
+        outcome = method.contrast_of(
+            "difference", Pair((first, second), metric, (9, 9) if paired else (0, 1))
+        )
     return np.array([outcome.estimate, outcome.lower, outcome.upper], dtype=float)  # None is NaN
 
 
