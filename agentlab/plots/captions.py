@@ -48,7 +48,7 @@ def _bars(rows: list[Row], *, drawn: bool) -> str:
 
 
 def _methods(rows: list[Row]) -> str:
-    """Name the interval methods: once for what all metrics share, else metric by metric."""
+    """Name the interval methods: once for all metrics that share them."""
     by_metric: dict[str, list[str]] = {}
     for row in rows:
         if row.interval and row.has_interval:
@@ -56,12 +56,12 @@ def _methods(rows: list[Row]) -> str:
             found = by_metric.setdefault(row.metric, [])
             if name not in found:
                 found.append(name)
-    if len({tuple(names) for names in by_metric.values()}) == 1:
-        return ", ".join(next(iter(by_metric.values())))
-    return (
-        "; ".join(f"{metric}: {', '.join(names)}" for metric, names in by_metric.items())
-        or "method not named"
-    )
+    metrics: dict[str, list[str]] = {}
+    for metric, names in by_metric.items():
+        metrics.setdefault(", ".join(names), []).append(metric)
+    if len(metrics) <= 1:
+        return next(iter(metrics), "method not named")
+    return "; ".join(f"{', '.join(group)}: {names}" for names, group in metrics.items())
 
 
 def _runs(rows: list[Row]) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _BASELINE = {"difference": 0.0, "ratio": 1.0}
-_NAME_CHARS, _NOTE_CHARS = 26, 32
+_NAME_CHARS, _NOTE_CHARS, _TITLE_CHARS = 26, 32, 32
 _NAME_SIZE, _NOTE_SIZE, _SPACING = 8.0, 6.8, 1.25
 
 
@@ -125,7 +125,7 @@ def _draw_slot(ax: Axes, y: int, slot: Slot, look: ArmStyle, limits: tuple[float
         ax.plot([left, right], [y, y], color=look.color, linewidth=1.6, linestyle=look.line, zorder=2)
         for end, is_open, arrow in ((left, row.open_lower, "<"), (right, row.open_upper, ">")):
             ax.plot(
-                [end], [y], marker=arrow if is_open else "|", markersize=6 if is_open else 8,
+                [end], [y], marker=arrow if is_open else "|", markersize=6 if is_open else 11,
                 linestyle="none", color=look.color, markeredgewidth=1.6, zorder=2, clip_on=False,
             )  # fmt: skip
     ax.plot(
@@ -178,9 +178,11 @@ def _label_axis(ax: Axes, rows: list[Row], *, kind: str, metric: str, beside: bo
     if what and len(references) == 1:
         reference = textwrap.shorten(references[0], 24, placeholder=" …")
         what += f" {'from' if kind == 'difference' else 'to'} {reference}"
-    name = textwrap.shorten(words.metric_label(metric), 44, placeholder=" …")
+    name = "\n".join(
+        textwrap.wrap(textwrap.shorten(words.metric_label(metric), 90, placeholder=" …"), _TITLE_CHARS)
+    )
     title = what if beside and what else f"{name}\n{what}" if what else name
-    ax.set_title(title, fontweight="normal" if beside else "bold")
+    ax.set_title(title, fontweight="normal" if beside else "bold", loc="left")
     ax.set_xlabel(_axis_label(rows, kind))
 
 

@@ -35,7 +35,6 @@ _RC: Any = {
     "font.size": 8.5,
     "axes.titlesize": 9,
     "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
     "axes.labelsize": 8.5,
     "axes.labelcolor": INK,
     "axes.edgecolor": MUTED,

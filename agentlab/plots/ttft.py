@@ -258,9 +258,9 @@ def _caption(
 ) -> list[str]:
     notes: list[str] = []
     if lines:
-        notes.append(
-            "Dot: a turn (when a run has several). Bar: median of a run. Marker: median of all turns."
-        )
+        notes.append("Bar: median of a run. Marker: median of all turns.")
+        if any(len(line.turns) > len(line.runs) for line in lines):
+            notes[0] = f"Dot: a turn. {notes[0]}"
         if max(len(used[used["arm"] == arm]) for arm in arms) > _MOST_DOTS:
             notes[0] += f" At most {_MOST_DOTS} dots a line are drawn, evenly by rank."
     parts = [_arm_coverage(turns, used, runs, arm) for arm in arms]

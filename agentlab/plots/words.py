@@ -116,7 +116,7 @@ def value(number: float | None, *, like: float | None = None, sign: bool = False
     number : float or None
         The number.
     like : float, optional
-        Width of its interval, of which two digits are shown; else three significant digits.
+        Width of its interval: two digits of half of it are shown; else three significant digits.
     sign : bool
         Whether a positive number gets its sign.
 
@@ -136,7 +136,7 @@ def value(number: float | None, *, like: float | None = None, sign: bool = False
         return "unknown"
     if math.isinf(number):
         return "∞" if number > 0 else "-∞"
-    scale, digits = (abs(like), 1) if like and math.isfinite(like) else (abs(number), 2)
+    scale, digits = (abs(like) / 2, 1) if like and math.isfinite(like) else (abs(number), 2)
     decimals = 0 if scale == 0 else min(8, max(0, digits - math.floor(math.log10(scale))))
     text = f"{number:{'+' if sign else ''},.{decimals}f}"
     return text.lstrip("+-") if float(text.replace(",", "")) == 0 else text
@@ -177,7 +177,7 @@ def estimate(row: Row) -> str:
     str
     """
     if row.estimate is None:
-        return STATUSES.get(row.status, "unknown") if row.status != "ok" else "unknown"
+        return "no data" if row.status == "no_data" else "unknown"
     text = value(row.estimate, like=_width(row), sign=row.kind == "difference")
     if row.kind == "ratio":
         return f"{text} x"
@@ -258,6 +258,8 @@ def doubts(row: Row) -> list[str]:
     if row.status == "ok":
         return list(dict.fromkeys(found))
     said = STATUSES.get(row.status, row.status.replace("_", " "))
+    if row.status == "unsupported" and row.estimate is None:
+        said = "not defined here"
     return list(
         dict.fromkeys([said, *(f for f in found if f not in said and f not in _SAID.get(row.status, ()))])
     )

@@ -17,6 +17,7 @@ _METRICS: dict[str, tuple[str, str, float, float, float]] = {
     "TTFT": ("ms", "lower", 412.0, 38.0, 21.0),
     "CACHE_HIT_RATE": ("", "higher", 0.912, -0.17, 0.031),
     "COST": ("USD", "lower", 0.0131, 0.0042, 0.0011),
+    "ZERO_CACHE_RATE": ("", "lower", 0.061, 0.083, 0.021),
     "TURN_LATENCY": ("ms", "lower", 5230.0, 410.0, 260.0),
 }
 
@@ -35,7 +36,8 @@ def estimates_frame(
     arms : sequence of str
         Arms; the first is the reference.
     metrics : sequence of str
-        Of ``"TTFT"`` (ms), ``"CACHE_HIT_RATE"`` (0..1), ``"COST"`` (USD), ``"TURN_LATENCY"`` (ms).
+        Of ``"TTFT"`` (ms), ``"CACHE_HIT_RATE"`` (0..1), ``"ZERO_CACHE_RATE"`` (0..1), ``"COST"``
+        (USD), ``"TURN_LATENCY"`` (ms).
     n_runs : int
         Runs per arm.
     overrides : iterable of (dict, dict)

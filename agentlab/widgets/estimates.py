@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_ROWS = 120
-_BARS = "Small bars: levels stand on one scale, differences on another, with a line at 0."
+_BARS = (
+    "Small bars: levels stand on one scale, differences on another with a line at 0, ratios with one at 1."
+)
 
 
 @never_raises

@@ -19,7 +19,7 @@ LONG = [
     "volatile $x_1$ <b>&",
     "ünï",
 ]
-METRICS = ("TTFT", "CACHE_HIT_RATE", "COST", "TURN_LATENCY")
+METRICS = ("TTFT", "ZERO_CACHE_RATE", "COST", "TURN_LATENCY")
 
 CASES: dict[str, pd.DataFrame] = {
     "one arm": estimates_frame(arms=("stable",)),
