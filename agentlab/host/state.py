@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -66,33 +67,35 @@ class StudyState:
 
     def _runs(self) -> list[dict[str, Any]]:
         runs: list[dict[str, Any]] = []
+        folder = self._study.folder / "runs"
         try:
-            folders = sorted((self._study.folder / "runs").iterdir())
+            names = sorted(os.listdir(folder))  # noqa: PTH208 (a path for each would take most of the time)
         except OSError:
             return runs
-        for folder in folders:
-            run = self._over.get(folder.name) or _read(folder / "run.json")
+        for name in names:
+            run = self._over.get(name) or _read(folder / name / "run.json")
             if run is None:
                 continue
             if run["status"] != "running":
-                self._over[folder.name] = run
+                self._over[name] = run
             runs.append(run)
         return runs
 
 
 def _count(counts: dict[str, Any], run: dict[str, Any]) -> None:
-    codes = {issue["code"] for issue in run["issues"] if issue["discard"]}
+    codes = run["codes"]
     usable = run["status"] == "complete" and not codes
     counts["finished"] += 1
     counts["eligible" if usable else "discarded"] += 1
-    for code in sorted(codes):
+    for code in codes:
         counts["reasons"][code] = counts["reasons"].get(code, 0) + 1
 
 
 def _read(file: Path) -> dict[str, Any] | None:
-    keys = ("run_id", "arm", "run_index", "status", "started_unix_ns", "issues")
+    keys = ("run_id", "arm", "run_index", "status", "started_unix_ns")
     try:
         run = read_json(file)
-        return {key: run[key] for key in keys}
+        codes = sorted({issue["code"] for issue in run["issues"] if issue["discard"]})
+        return {"codes": codes, **{key: run[key] for key in keys}}
     except (RecordingError, KeyError):
         return None

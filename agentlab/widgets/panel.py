@@ -37,8 +37,9 @@ class Panel:
         self._bars: dict[str, Any] = {}
         self._counts: dict[str, Any] = {}
         rows: list[Any] = []
+        width = f"{min(14.0, 1 + 0.7 * max(map(len, running.study.arms))):g}em"
         for name in running.study.arms:
-            label = w.HTML(_clipped(name), layout=w.Layout(width="14em"))
+            label = w.HTML(_clipped(name), layout=w.Layout(width=width))
             self._bars[name] = w.IntProgress(max=running.study.runs, layout=w.Layout(width="16em"))
             self._counts[name] = w.HTML()
             rows.append(w.HBox([label, self._bars[name], self._counts[name]]))
