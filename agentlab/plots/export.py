@@ -142,6 +142,14 @@ def figure_info(file: str | os.PathLike[str]) -> dict[str, Any]:
         If there is no such file.
     ImportFormatError
         If the file holds no provenance of agentlab.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from matplotlib.figure import Figure
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     figure_info(save(Figure(), f"{folder}/empty").svg)["date"] is None
+    True
     """
     path = Path(file)
     try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _BASELINE = {"difference": 0.0, "ratio": 1.0}
-_NAME_CHARS, _NOTE_CHARS, _TITLE_CHARS = 26, 32, 32
+_NAME_CHARS, _NOTE_CHARS, _TITLE_CHARS = 26, 28, 28
 _NAME_SIZE, _NOTE_SIZE, _SPACING = 8.0, 6.8, 1.25
 
 
@@ -52,8 +52,10 @@ class Slot:
         if self.row is None:
             return []
         doubts = words.doubts(self.row) if self.row.estimate is not None else []
-        told = [words.coverage(self.row), " · ".join(doubts)]
-        return [line for text in told if text for line in textwrap.wrap(text, _NOTE_CHARS)]
+        told = [words.coverage(self.row), " · ".join(doubt.replace(" ", "\u00a0") for doubt in doubts)]
+        return [
+            line for text in told if text for line in textwrap.wrap(text, _NOTE_CHARS, break_long_words=False)
+        ]
 
     @property
     def height(self) -> float:

@@ -37,6 +37,10 @@ CASES: dict[str, pd.DataFrame] = {
             ({"arm": LONG[1]}, {"flags": "few_runs,dominated,tail", "n_missing": 12, "n_discarded": 3})
         ],
     ),
+    "a long metric beside wide labels": estimates_frame(
+        metrics=("ZERO_CACHE_RATE",),
+        overrides=[({}, {"n_discarded": 1, "n_blocks_dropped": 1, "flags": "all_zero,few_runs,dominated"})],
+    ),
     "open ends": estimates_frame(
         overrides=[
             ({"arm": "stable"}, {"lower": None}),
