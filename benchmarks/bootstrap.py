@@ -15,7 +15,8 @@ from agentlab.metrics import CACHE_REPORT
 from agentlab.stats.bootstrap import Draws
 from agentlab.stats.compare import compare
 from agentlab.stats.methods import Method
-from agentlab.stats.units import Runs
+from agentlab.stats.reduce import measure as measure_metric
+from agentlab.stats.runs import Runs
 
 from . import Row, median, print_conditions, print_rows, verdict
 
@@ -66,7 +67,7 @@ def with_agentlab(study: Study) -> Callable[[int], Ends]:
     """Resample what the runs were reduced to: the part that scipy does too."""
     runs = Runs(study)
     everyone = np.arange(len(runs))
-    samples = [(runs.measure(metric).sample(everyone), metric) for metric in CACHE_REPORT]
+    samples = [(measure_metric(runs, metric).sample(everyone), metric) for metric in CACHE_REPORT]
 
     def measure(seed: int) -> Ends:
         method = Method("percentile", 0.95, Draws(seed, RESAMPLES))

@@ -7,7 +7,7 @@ from .bootstrap import Draws
 from .linear import fit
 from .metrics import Metric
 from .outcome import Outcome
-from .pairs import Pair
+from .twoarms import TwoArms
 from .units import Sample
 
 
@@ -44,7 +44,7 @@ def level(
     return intervals.united(fit(a, b), a, b, draws.counts(stream, sample.n), nominal, signed=signed)
 
 
-def difference(bare: Outcome, pair: Pair, draws: Draws, nominal: float) -> Outcome:
+def difference(bare: Outcome, pair: TwoArms, draws: Draws, nominal: float) -> Outcome:
     """Return the interval of first minus second."""
     bounded = pair.is_share and any(doubts.is_at_bound(sample) for sample in pair.samples)
     if not bounded and is_constant(pair):
@@ -57,7 +57,7 @@ def difference(bare: Outcome, pair: Pair, draws: Draws, nominal: float) -> Outco
     return (differences.paired_t if pair.paired else differences.welch_t)(one, two, nominal)
 
 
-def ratio(bare: Outcome, pair: Pair, draws: Draws, nominal: float) -> Outcome:
+def ratio(bare: Outcome, pair: TwoArms, draws: Draws, nominal: float) -> Outcome:
     """Return the interval of first over second."""
     if pair.metric.aggregate == "slope":
         return bare.refused("unsupported", "slopes may change sign, so their ratio has no interval")
@@ -71,7 +71,7 @@ def ratio(bare: Outcome, pair: Pair, draws: Draws, nominal: float) -> Outcome:
     return ratio_intervals.sums(bare, pair, draws, nominal)
 
 
-def is_constant(pair: Pair) -> bool:
+def is_constant(pair: TwoArms) -> bool:
     """Say whether nothing shows how much a difference varies."""
     if all(doubts.is_constant(sample) for sample in pair.samples):
         return True

@@ -12,7 +12,7 @@ from .metrics import Interval, Metric, named, names
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .units import TableSource
+    from .runs import TableSource
 
 
 def compare(
@@ -96,7 +96,7 @@ def compare(
     from .estimates import to_frame
     from .methods import Method
     from .rows import rows
-    from .units import Runs
+    from .runs import Runs
 
     runs = Runs(recs)
     if runs.arms and reference is not None and reference not in runs.arms:

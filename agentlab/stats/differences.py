@@ -13,7 +13,7 @@ from .distributions import t_ppf
 from .intervals import Limits, at_bound, mover, share_limits, two_sided
 from .linear import Fit, correction, fit, is_dominated, welch_df
 from .outcome import Outcome, finite
-from .pairs import Pair
+from .twoarms import TwoArms
 from .units import Sample
 
 
@@ -75,13 +75,13 @@ def _symmetric(estimate: float, se: float, df: float, level: float, method: str)
     return Outcome(estimate=estimate, lower=estimate - reach, upper=estimate + reach, interval=method)
 
 
-def quantiles(bare: Outcome, pair: Pair, draws: Draws, level: float) -> Outcome:
+def quantiles(bare: Outcome, pair: TwoArms, draws: Draws, level: float) -> Outcome:
     """Return D -+ t SE of two pooled quantiles, SE from the bootstrap (there is no cheap other)."""
     stars = pair.replicates(draws)
     return t_with_bootstrap_se(bare, bootstrap_ses(stars, pair), level, n_resamples=len(stars[0]))
 
 
-def bootstrap_ses(stars: Sequence[Floats], pair: Pair) -> list[tuple[float, int]]:
+def bootstrap_ses(stars: Sequence[Floats], pair: TwoArms) -> list[tuple[float, int]]:
     """Return standard error and number of units of each arm, or of the difference over common blocks."""
     first, second = pair.samples
     if not pair.paired:

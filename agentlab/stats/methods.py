@@ -13,7 +13,7 @@ from . import auto, doubts, original, resampling
 from .bootstrap import Draws, Floats
 from .metrics import Interval, Metric
 from .outcome import Outcome
-from .pairs import Pair
+from .twoarms import TwoArms
 from .units import Sample
 
 Contrast = Literal["difference", "ratio"]
@@ -60,14 +60,14 @@ class Method:
         outcome = doubts.too_few(bare, [sample]) or self._level(bare, sample, metric, stream)
         return doubts.flags(outcome, [sample], metric, self.level)
 
-    def contrast_of(self, kind: Contrast, pair: Pair) -> Outcome:
+    def contrast_of(self, kind: Contrast, pair: TwoArms) -> Outcome:
         """Compute the difference or ratio of two arms, first against second.
 
         Parameters
         ----------
         kind : str
             ``"difference"`` or ``"ratio"``.
-        pair : Pair
+        pair : TwoArms
             The arms.
         """
         one, two = (resampling.estimate(sample, pair.metric) for sample in pair.samples)
@@ -88,7 +88,7 @@ class Method:
             return doubts.constant(bare)
         return self._resampled(bare, [sample], metric, [stream], _identity)
 
-    def _contrast(self, kind: Contrast, bare: Outcome, pair: Pair) -> Outcome:
+    def _contrast(self, kind: Contrast, bare: Outcome, pair: TwoArms) -> Outcome:
         if self.interval == "auto":
             chosen = auto.difference if kind == "difference" else auto.ratio
             return chosen(bare, pair, self.draws, self.level)

@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 
 from .bootstrap import Ints
-from .units import Mask, Measured, Runs
+from .runs import Runs
+from .units import Mask, Measured
 
 #: Blocks are drawn for all arms from one stream; independent arms have the streams 0, 1, 2, ...
 _BLOCK_STREAM = 1_000_000

@@ -13,13 +13,13 @@ from .distributions import t_ppf
 from .intervals import Limits, mover, share_limits, two_sided
 from .linear import Fit, fit, welch_df
 from .outcome import Outcome, finite
-from .pairs import Pair
+from .twoarms import TwoArms
 
 #: Large runs are taken to vary more here: the logarithm of a ratio is more sensitive to them.
 _G = 1.5
 
 
-def sums(bare: Outcome, pair: Pair, draws: Draws, level: float) -> Outcome:
+def sums(bare: Outcome, pair: TwoArms, draws: Draws, level: float) -> Outcome:
     """Unite log t with a bootstrap-t: all metrics made of sums whose values are >= 0.
 
     Independent arms: CR2 standard errors, Welch's degrees of freedom. Common blocks: jackknife over them.
@@ -43,7 +43,7 @@ def sums(bare: Outcome, pair: Pair, draws: Draws, level: float) -> Outcome:
     )
 
 
-def shares(bare: Outcome, pair: Pair, level: float) -> Outcome:
+def shares(bare: Outcome, pair: TwoArms, level: float) -> Outcome:
     """Combine the limits of two shares on the log scale (MOVER)."""
     fits = [fit(s.a, s.b) for s in pair.samples]
     df = None if pair.paired else _welch(fits)[1]
@@ -58,7 +58,7 @@ def shares(bare: Outcome, pair: Pair, level: float) -> Outcome:
     return dataclasses.replace(bare, lower=math.exp(lower), upper=math.exp(upper), interval="log mover")
 
 
-def quantiles(bare: Outcome, pair: Pair, draws: Draws, level: float) -> Outcome:
+def quantiles(bare: Outcome, pair: TwoArms, draws: Draws, level: float) -> Outcome:
     """Return exp(log ratio -+ t SE) with the bootstrap's standard error of the log quantiles."""
     stars = pair.replicates(draws)
     if any((star <= 0).any() for star in stars):
@@ -83,7 +83,7 @@ def _welch(fits: list[Fit]) -> tuple[float, float]:
     return math.hypot(one[0], two[0]), welch_df(one, two)
 
 
-def _jackknife(pair: Pair) -> tuple[float, float]:
+def _jackknife(pair: TwoArms) -> tuple[float, float]:
     with np.errstate(divide="ignore", invalid="ignore"):
         one, two = (np.log(_without_each(s.a) / _without_each(s.b)) for s in pair.samples)
         apart: Floats = one - two

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .bootstrap import Counts, Draws, Floats, Weights, quantile, quantiles, ratios, sums
+from .bootstrap import Counts, Draws, Floats, Weights, ratios, sums
 from .distributions import normal_cdf, normal_ppf
 from .metrics import Metric
 from .outcome import Outcome, finite
+from .pooled import quantile, quantiles
 from .units import Sample
 
 #: How two arms are combined, e.g. a difference; a level hands its single argument through.

@@ -13,8 +13,10 @@ from .methods import Method
 from .metrics import Metric
 from .outcome import Outcome
 from .pairing import count_blocks, number, pair
-from .pairs import Pair
-from .units import Mask, Measured, Runs
+from .reduce import measure
+from .runs import Runs
+from .twoarms import TwoArms
+from .units import Mask, Measured
 
 
 def rows(
@@ -43,7 +45,7 @@ def rows(
         if not runs.arms:
             yield Row(metric=metric, kind="level", outcome=_no_data("no runs"))
             continue
-        measured = runs.measure(metric)
+        measured = measure(runs, metric)
         for arm in runs.arms:
             yield _level(runs, metric, measured, arm, method)
         for arm in runs.arms:
@@ -90,7 +92,7 @@ def _against(
         outcome = refusal
         if outcome is None:
             samples = (measured.sample(pairing.units[0]), measured.sample(pairing.units[1]))
-            outcome = method.contrast_of(kind, Pair(samples, metric, pairing.streams))
+            outcome = method.contrast_of(kind, TwoArms(samples, metric, pairing.streams))
         yield Row(
             metric=metric,
             kind=kind,

@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentlab.stats.bootstrap import Draws, quantiles
+from agentlab.stats.bootstrap import Draws
 from agentlab.stats.compare import compare
 from agentlab.stats.estimates import COLUMNS
 from agentlab.stats.intervals import wilson
 from agentlab.stats.linear import fit
 from agentlab.stats.methods import Method
 from agentlab.stats.metrics import Metric
-from agentlab.stats.pairs import Pair
+from agentlab.stats.pooled import quantiles
+from agentlab.stats.twoarms import TwoArms
 from agentlab.stats.units import Sample
 
 KINDS = {
@@ -123,7 +124,7 @@ def ends(metric: Metric, first: Sample, second: Sample | None = None, *, paired:
         outcome = method.level_of(first, metric, 0)
     else:
         outcome = method.contrast_of(
-            "difference", Pair((first, second), metric, (9, 9) if paired else (0, 1))
+            "difference", TwoArms((first, second), metric, (9, 9) if paired else (0, 1))
         )
     return np.array([outcome.estimate, outcome.lower, outcome.upper], dtype=float)  # None is NaN
 

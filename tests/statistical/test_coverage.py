@@ -18,7 +18,7 @@ from agentlab.stats.bootstrap import Draws
 from agentlab.stats.methods import Method
 from agentlab.stats.metrics import Metric
 from agentlab.stats.outcome import Outcome
-from agentlab.stats.pairs import Pair
+from agentlab.stats.twoarms import TwoArms
 from agentlab.stats.units import Sample
 
 STUDIES = 700
@@ -173,7 +173,7 @@ def contrasts(
         first, second = (pool.sample(chosen) for pool, chosen in zip(pools, runs, strict=True))
         method = Method(interval, 0.95, Draws(study, 499))  # type: ignore[arg-type]
         streams = (9, 9) if paired else (0, 1)
-        outcomes.append(method.contrast_of(kind, Pair((first, second), pools[0].metric, streams)))
+        outcomes.append(method.contrast_of(kind, TwoArms((first, second), pools[0].metric, streams)))
     one, two = pools[0].truth, pools[1].truth
     return cover(outcomes, one - two if kind == "difference" else one / two)
 

@@ -6,13 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from agentlab.stats import bootstrap
-from agentlab.stats.bootstrap import Draws, quantile, quantiles, ratios, sums, tally
+from agentlab.stats import bootstrap, pooled
+from agentlab.stats.bootstrap import Draws, ratios, sums, tally
+from agentlab.stats.pooled import quantile, quantiles
 
 METHODS = {"linear": "linear", "nearest_rank": "inverted_cdf"}
 
 
-def pooled(rng: np.random.Generator, n: int, most: int) -> tuple[np.ndarray, np.ndarray]:
+def observations(rng: np.random.Generator, n: int, most: int) -> tuple[np.ndarray, np.ndarray]:
     sizes = rng.integers(0, most, n)
     sizes[0] = max(1, sizes[0])
     owner = rng.permutation(np.repeat(np.arange(n), sizes))
@@ -68,7 +69,7 @@ def test_a_ratio_without_denominator_is_unknown():
 @pytest.mark.parametrize("p", [0.05, 0.5, 0.95])
 @pytest.mark.parametrize(("n", "most"), [(1, 4), (2, 3), (5, 40), (60, 30), (300, 12)])
 def test_quantiles_equal_those_of_the_drawn_observations(n, most, p, method):
-    values, owner = pooled(np.random.default_rng(n), n, most)
+    values, owner = observations(np.random.default_rng(n), n, most)
     counts = Draws(0, 150).counts(0, n)
     expected = literal(counts, values, owner, p, method)
     np.testing.assert_allclose(quantiles(counts, values, owner, p, method), expected, rtol=1e-14)
@@ -100,12 +101,12 @@ def test_infinite_values_stay_in_their_rank():
 
 
 def test_chunks_change_nothing(monkeypatch):
-    values, owner = pooled(np.random.default_rng(1), 30, 20)
+    values, owner = observations(np.random.default_rng(1), 30, 20)
     columns = np.random.default_rng(2).normal(size=(30, 2))
     whole = Draws(5, 400).counts(0, 30)
     before = sums(whole, columns), quantiles(whole, values, owner, 0.5)
-    for name in ("_CHUNK", "_PRODUCT"):
-        monkeypatch.setattr(bootstrap, name, 700)
+    monkeypatch.setattr(bootstrap, "_PRODUCT", 700)
+    monkeypatch.setattr(pooled, "CHUNK", 700)
     np.testing.assert_allclose(sums(whole, columns), before[0], rtol=1e-12)
     assert (quantiles(whole, values, owner, 0.5) == before[1]).all()
 

@@ -416,6 +416,18 @@ def test_per_run_weighs_every_run_alike(values):
         assert only(compare(recs, metric))["estimate"] == (1 + 2 + 4 + 4) / 4
 
 
+def test_not_a_number_is_no_answer_of_a_share(recs):
+    rows = [
+        [{"x": x} for x in (0.0, 1.0, np.nan, None)],
+        [{"x": 0.0}],
+        [{"x": 1.0}],
+        [{"x": 0.0}, {"x": 0.0}],
+    ]
+    metric = Metric(name="m", table="turns", column="x", aggregate="share", equals=0)
+    row = only(compare(recs({"a": rows}), metric))
+    assert (row["estimate"], row["n_rows"], row["n_missing"]) == (4 / 6, 6, 2)
+
+
 def test_where_selects_rows(recs):
     rows = [[{"status": "completed", "x": 1.0 + k}, {"status": "error", "x": 99.0}] for k in range(4)]
     metric = Metric(name="m", table="turns", column="x", aggregate="mean", where={"status": "completed"})

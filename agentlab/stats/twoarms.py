@@ -11,7 +11,7 @@ from .units import Sample
 
 
 @dataclasses.dataclass(frozen=True)
-class Pair:
+class TwoArms:
     """Two arms, the first against the second.
 
     Parameters
