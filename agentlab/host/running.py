@@ -62,7 +62,11 @@ class Running:
         self._stopping = threading.Lock()
         if host is not None:
             host.start()
-        self._unwatch = watch(self) if watch is not None else None
+        try:
+            self._unwatch = watch(self) if watch is not None else None
+        except BaseException:  # an interrupt, while the panel is made: nobody would hold this handle
+            self._stop("interrupted")
+            raise
 
     def done(self) -> bool:
         """Say whether nothing of the study runs any more.

@@ -199,6 +199,23 @@ def test_clean_up_that_hangs_is_cut_off(lasting: Notebook, host: str) -> None:
     study.check_kept("running", "unfinished")
 
 
+@pytest.mark.parametrize("host", ["kernel", "process"])
+def test_a_fork_of_the_owner_does_not_keep_the_study_alive(notebook: Notebook, host: str) -> None:
+    """It holds a copy of the lifeline, as the workers of a multiprocessing pool do."""
+    study = UnderWay(notebook, host)
+    notebook.run(
+        "import os, signal, warnings; warnings.simplefilter('ignore')\nfork = os.fork() or signal.pause()"
+    )
+    fork = psutil.Process(int(notebook.value("fork")))
+    notebook.end("kill")
+    try:
+        study.check_gone()
+        assert fork.is_running()
+    finally:
+        fork.kill()
+    study.check_kept("cancelled", "owner_lost")
+
+
 def test_the_owner_goes_while_clean_up_hangs(notebook: Notebook) -> None:
     study = UnderWay(notebook, "kernel", cleanup_s=60)
     notebook.end("kill")
