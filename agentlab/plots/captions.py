@@ -67,7 +67,7 @@ def _methods(rows: list[Row]) -> str:
 def _runs(rows: list[Row]) -> str:
     """Say the runs used and discarded by arm; where metrics disagree, the range."""
     parts: list[str] = []
-    for arm in dict.fromkeys(row.arm for row in rows if row.kind == "level"):
+    for arm in dict.fromkeys(row.arm for row in rows if row.kind == "level" and row.arm):
         own = [row for row in rows if row.arm == arm and row.kind == "level"]
         used = sorted({row.n_runs for row in own if row.n_runs is not None})
         discarded = max((row.n_discarded or 0 for row in own), default=0)
@@ -107,12 +107,16 @@ def _flags(rows: list[Row]) -> str:
 
 def _reasons(rows: list[Row]) -> list[str]:
     """Give the reasons that say more than the words beside the numbers."""
-    arms: dict[tuple[str, str], list[str]] = {}
+    found: dict[str, tuple[list[str], list[str]]] = {}
     for row in rows:
         told = row.status in ("degenerate", "too_few_runs") or words.STATUSES.get(row.status) == row.reason
         if row.reason and not told:
-            arms.setdefault((row.metric, row.reason), []).append(row.arm)
-    return [
-        textwrap.shorten(f"{metric}, {', '.join(dict.fromkeys(names))}: {reason}", 240, placeholder=" …")
-        for (metric, reason), names in arms.items()
-    ]
+            metrics, arms = found.setdefault(row.reason, ([], []))
+            metrics.append(row.metric)
+            arms.append(row.arm)
+    said: list[str] = []
+    for reason, (metrics, arms) in found.items():
+        of = ", ".join(arm for arm in dict.fromkeys(arms) if arm)
+        what = ", ".join(dict.fromkeys(metrics)) + (f" of {of}" if of else "")
+        said.append(textwrap.shorten(f"{what}: {reason}", 240, placeholder=" …"))
+    return said

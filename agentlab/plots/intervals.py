@@ -43,7 +43,7 @@ class Slot:
     @property
     def name_lines(self) -> list[str]:
         """The label in at most two lines."""
-        lines = textwrap.wrap(self.label, _NAME_CHARS) or ["?"]
+        lines = textwrap.wrap(self.label, _NAME_CHARS) or ["no run"]
         return lines if len(lines) <= 2 else [lines[0], lines[1][: _NAME_CHARS - 2].rstrip() + " …"]
 
     @property
@@ -194,5 +194,5 @@ def _axis_label(rows: list[Row], kind: str) -> str:
     if better not in ("lower", "higher"):
         return unit
     if kind == "level":
-        return f"{unit}, {better} is better"
-    return f"{unit}   {'← better' if better == 'lower' else 'better →'}"
+        return ", ".join(part for part in (unit, f"{better} is better") if part)
+    return f"{unit}   {'← better' if better == 'lower' else 'better →'}".strip()

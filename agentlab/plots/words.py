@@ -94,7 +94,8 @@ def unit_of(rows: Iterable[Row], kind: str) -> str:
     Returns
     -------
     str
-        e.g. ``"ms"``; ``"share (0 to 1)"`` for a number without unit between 0 and 1.
+        e.g. ``"ms"``; ``"share (0 to 1)"`` for a number without unit between 0 and 1; empty when nothing
+        is known.
     """
     rows = list(rows)
     if kind == "ratio":
@@ -105,7 +106,7 @@ def unit_of(rows: Iterable[Row], kind: str) -> str:
     ends = [abs(e) for row in rows for e in (row.estimate, row.lower, row.upper) if e is not None]
     if ends and max(ends) <= 1:
         return "share (0 to 1)" if kind == "level" else "difference of shares"
-    return "no unit"
+    return "no unit" if ends else ""
 
 
 def value(number: float | None, *, like: float | None = None, sign: bool = False) -> str:

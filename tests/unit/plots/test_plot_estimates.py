@@ -140,6 +140,19 @@ def test_no_data_is_said_with_its_reason_and_nothing_is_drawn(look) -> None:
         assert part in look.said(ax.figure)
 
 
+def test_one_reason_of_many_numbers_is_said_once(look) -> None:
+    frame = estimates_frame(
+        metrics=("TTFT", "COST"),
+        overrides=[({"kind": "level"}, {"status": "mixed_setup", "reason": "two versions"})],
+    )
+    assert "TTFT, COST of stable, volatile: two versions" in look.said(plot_estimates(frame).figure)
+
+
+def test_no_runs_at_all(look) -> None:
+    said = look.said(plot_estimates(CASES["no arm"]).figure)
+    assert "no run" in said and "no data" in said and "Runs used" not in said
+
+
 def test_open_ends_are_arrows(look) -> None:
     figure = plot_estimates(CASES["open ends"]).figure
     levels, differences = figure.axes

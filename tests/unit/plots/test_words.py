@@ -75,4 +75,4 @@ def test_units() -> None:
     assert words.unit_of([row(unit="", estimate=0.4)], "level") == "share (0 to 1)"
     assert words.unit_of([row(unit="", estimate=-0.4)], "difference") == "difference of shares"
     assert words.unit_of([row(unit="", estimate=3.0)], "level") == "no unit"
-    assert words.unit_of([], "level") == "no unit"
+    assert words.unit_of([], "level") == ""
