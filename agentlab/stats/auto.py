@@ -50,7 +50,7 @@ def difference(bare: Outcome, pair: TwoArms, draws: Draws, nominal: float) -> Ou
     if not bounded and is_constant(pair):
         return doubts.constant(bare)
     if pair.is_quantile:
-        return differences.quantiles(bare, pair, draws, nominal)
+        return differences.quantiles(bare, pair.replicates(draws), pair, nominal)
     one, two = differences.fits(*pair.samples)
     if pair.is_share:
         return differences.shares(pair.samples, (one, two), nominal, paired=pair.paired)

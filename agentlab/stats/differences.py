@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .bootstrap import Draws, Floats
+from .bootstrap import Floats
 from .distributions import t_ppf
 from .intervals import Limits, at_bound, mover, share_limits, two_sided
 from .linear import Fit, correction, fit, is_dominated, welch_df
@@ -75,19 +75,37 @@ def _symmetric(estimate: float, se: float, df: float, level: float, method: str)
     return Outcome(estimate=estimate, lower=estimate - reach, upper=estimate + reach, interval=method)
 
 
-def quantiles(bare: Outcome, pair: TwoArms, draws: Draws, level: float) -> Outcome:
-    """Return D -+ t SE of two pooled quantiles, SE from the bootstrap (there is no cheap other)."""
-    stars = pair.replicates(draws)
-    return t_with_bootstrap_se(bare, bootstrap_ses(stars, pair), level, n_resamples=len(stars[0]))
+def quantiles(bare: Outcome, stars: Sequence[Floats], pair: TwoArms, level: float) -> Outcome:
+    """Return D -+ t SE of two pooled quantiles, SE from the bootstrap (there is no cheap other).
 
-
-def bootstrap_ses(stars: Sequence[Floats], pair: TwoArms) -> list[tuple[float, int]]:
-    """Return standard error and number of units of each arm, or of the difference over common blocks."""
+    Parameters
+    ----------
+    bare : Outcome
+        The difference, without an interval.
+    stars : sequence of ndarray, shape (resamples,)
+        The quantile of each arm in each resample; logarithms when the difference is one of logarithms.
+    pair : TwoArms
+        The arms.
+    level : float
+        Nominal coverage.
+    """
     first, second = pair.samples
-    if not pair.paired:
-        return [(bootstrap_se(stars[0], first.n), first.n), (bootstrap_se(stars[1], second.n), second.n)]
-    with np.errstate(invalid="ignore"):  # infinite minus infinite is unknown
-        return [(bootstrap_se(stars[0] - stars[1], first.n), first.n)]
+    if pair.paired:
+        with np.errstate(invalid="ignore"):  # infinite minus infinite is unknown
+            se = bootstrap_se(stars[0] - stars[1], first.n)
+        df, method = first.n - 1.0, "paired t, bootstrap se"
+    else:
+        one, two = bootstrap_se(stars[0], first.n), bootstrap_se(stars[1], second.n)
+        se, method = math.hypot(one, two), "welch t, bootstrap se"
+        df = welch_df((one, first.n - 1.0), (two, second.n - 1.0)) if math.isfinite(se) else 1.0
+    scale = max(float(np.abs(star[np.isfinite(star)]).max(initial=0)) for star in stars)
+    if se <= 1e-12 * scale:  # below is rounding
+        reason = "no resample changes it: observations are tied, so nothing shows how much it varies"
+        return bare.refused("degenerate", reason)
+    reach = t_ppf(two_sided(level), df) * se if math.isfinite(se) else math.inf
+    middle = bare.estimate or 0.0
+    outcome = dataclasses.replace(bare, lower=middle - reach, upper=middle + reach, interval=method)
+    return finite(dataclasses.replace(outcome, n_resamples=len(stars[0])))
 
 
 def bootstrap_se(replicates: Floats, n: int) -> float:
@@ -99,32 +117,3 @@ def bootstrap_se(replicates: Floats, n: int) -> float:
     if len(valid) < 2 or np.isinf(valid).any():
         return math.inf
     return float(np.std(valid, ddof=1)) * math.sqrt(n / (n - 1))
-
-
-def t_with_bootstrap_se(
-    bare: Outcome, ses: list[tuple[float, int]], level: float, *, n_resamples: int
-) -> Outcome:
-    """Return D -+ t SE where SE comes from the bootstrap (quantiles have no cheap one).
-
-    Parameters
-    ----------
-    bare : Outcome
-        The difference, without an interval.
-    ses : list of (float, int)
-        Standard error and number of units of each independent part: two arms, or one set of blocks.
-    level : float
-        Nominal coverage.
-    n_resamples : int
-        Resamples behind them.
-    """
-    if len(ses) == 1:
-        df, method = float(ses[0][1] - 1), "paired t, bootstrap se"
-    else:
-        (se1, n1), (se2, n2) = ses
-        known = math.isfinite(se1) and math.isfinite(se2)
-        df = welch_df((se1, n1 - 1), (se2, n2 - 1)) if known else 1.0
-        method = "welch t, bootstrap se"
-    estimate, se = bare.estimate or 0.0, math.hypot(*(se for se, _ in ses))
-    reach = t_ppf(two_sided(level), df) * se if math.isfinite(se) else math.inf
-    outcome = dataclasses.replace(bare, lower=estimate - reach, upper=estimate + reach, interval=method)
-    return finite(dataclasses.replace(outcome, n_resamples=n_resamples))

@@ -65,8 +65,7 @@ def quantiles(bare: Outcome, pair: TwoArms, draws: Draws, level: float) -> Outco
         return bare.refused("unsupported", "the ratio of quantiles needs values above 0")
     logs = [np.log(star) for star in stars]
     log_bare = Outcome(estimate=math.log(bare.estimate or 1.0))
-    ses = differences.bootstrap_ses(logs, pair)
-    outcome = differences.t_with_bootstrap_se(log_bare, ses, level, n_resamples=len(logs[0]))
+    outcome = differences.quantiles(log_bare, logs, pair, level)
     if outcome.lower is None or outcome.upper is None:
         return bare.refused("degenerate", outcome.reason or "")
     ends = (math.exp(outcome.lower), math.exp(outcome.upper))

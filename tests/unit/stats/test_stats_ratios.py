@@ -120,6 +120,17 @@ def test_a_tail_of_values_around_zero_is_not_put_on_the_log_scale(values):
     assert row["lower"] < row["estimate"] < row["upper"]
 
 
+def test_tied_medians_show_no_variation_of_their_difference(values):
+    """A clock of whole milliseconds: the level is sure of its tick, the difference has no standard error."""
+    a, b = ([[18.0] * 5 + [x] for x in RNG.normal(18, 3, 8)] for _ in "ab")
+    frame = compare(values({"a": a, "b": [[x * (1 + 1e-15) for x in run] for run in b]}), MEDIAN)
+    level, contrasts = frame[frame["kind"] == "level"], frame[frame["kind"] != "level"]
+    assert level["lower"].tolist() == pytest.approx([18, 18])
+    assert set(level["status"]) == {"ok"}
+    assert set(contrasts["status"]) == {"degenerate"}
+    assert contrasts["reason"].str.contains("tied").all()
+
+
 def test_quantiles_in_the_middle_invert_the_score(values):
     row = compare(values({"a": lognormal(12, rows=20)}), quantile(0.75)).iloc[0]
     assert row["interval"] == "score"
