@@ -26,17 +26,17 @@ def default_folder() -> Path:
     return Path("reports") / time.strftime("demo-%Y%m%dT%H%M%SZ", time.gmtime())
 
 
-def make_report(folder: Path, *, runs: int = 6, seed: int | None = 7, say: Say) -> Path:
+def make_report(folder: Path, *, runs: int = 6, seed: int = 7, say: Say) -> Path:
     """Record the demo's study and write its report.
 
     Parameters
     ----------
     folder : pathlib.Path
-        Must not exist. Gets ``report.html`` (one file, no network), the executed notebook, ``study/``,
-        ``figures/`` (PDF, SVG, PNG) and ``tables/`` (Parquet, CSV).
+        Must not exist. Gets ``report.html`` (one file, no network), the executed notebook, the study
+        ``studies/cache/``, ``figures/`` (PDF, SVG, PNG) and ``tables/`` (Parquet, CSV).
     runs : int, default 6
         Runs of each of the two arms.
-    seed : int, optional
+    seed : int, default 7
         Of the order of the runs.
     say : callable
         Receives progress, one line at a time.
@@ -66,13 +66,14 @@ def make_report(folder: Path, *, runs: int = 6, seed: int | None = 7, say: Say) 
     with _stage("agent", say):
         agent = install("opencode", say=say)
         say(f"OpenCode {agent.version}, isolated, with a scripted model on this machine: no key, no network")
-    with _stage("measuring", say), _progress(folder / "study", 2 * runs, say):
-        parameters = {"runs": runs, "seed": seed, "study": "study", "out": "."}
+    study = folder / "studies" / "cache"
+    with _stage("measuring", say), _progress(study, 2 * runs, say):
+        parameters = {"runs": runs, "seed": seed, "study": "studies/cache", "out": "."}
         try:
             executed = run_notebook(notebook, folder / "report.ipynb", parameters)
         except InterruptedByUser:
             # The notebook's own message names the study as seen from the report's folder.
-            kept = f"What was measured is kept: agentlab.load({str(folder / 'study')!r})"
+            kept = f"What was measured is kept: agentlab.load({str(study)!r})"
             raise InterruptedByUser(f"interrupted. {kept}") from None
     with _stage("report", say):
         return to_html(executed.notebook, folder / "report.html")

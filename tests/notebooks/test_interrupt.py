@@ -127,7 +127,7 @@ def test_interrupted_demo_keeps_its_study_and_leaves_nothing(tmp_path, opencode_
         [sys.executable, "-m", "agentlab", "demo", "--runs", "3", "--to", folder],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
-    runs = folder / "study" / "runs"
+    runs = folder / "studies" / "cache" / "runs"
     try:
         assert _wait(lambda: len(list(runs.glob("*/run.json"))) >= 2, 240), process.poll()
         below = _descendants(process.pid)
@@ -142,5 +142,5 @@ def test_interrupted_demo_keeps_its_study_and_leaves_nothing(tmp_path, opencode_
     assert "agentlab.load(" in err
     assert "Traceback" not in err
     assert _wait(lambda: not _alive(below), 5), _alive(below)
-    recs = agentlab.load(folder / "study")
+    recs = agentlab.load(folder / "studies" / "cache")
     assert [run.info.status for run in recs] == ["complete", "cancelled"]
