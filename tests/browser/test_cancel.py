@@ -15,7 +15,7 @@ import pytest
 import agentlab as al
 from agentlab.demo import NOTEBOOKS
 
-from .conftest import Lab, NotebookPage, wait_until
+from .conftest import Lab, NotebookPage, lives, wait_until
 
 SETUP = """
 import agentlab as al
@@ -60,7 +60,7 @@ def in_run(study: Path, number: int) -> Callable[[], bool]:
 
 
 def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
-    return [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+    return [p for p in processes if lives(p)]
 
 
 def statuses(study: Path) -> list[str]:

@@ -24,6 +24,14 @@ def wait_until(true: Callable[[], Any], seconds: float, what: str) -> float:
     return time.monotonic() - began
 
 
+def lives(process: psutil.Process) -> bool:
+    """Say whether a process still runs."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 class Notebook:
     """A notebook's kernel in a folder, with runtime and temporary folders of its own below it."""
 

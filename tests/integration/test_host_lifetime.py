@@ -17,7 +17,7 @@ import pytest
 
 import agentlab as al
 
-from .conftest import Notebook, wait_until
+from .conftest import Notebook, lives, wait_until
 
 STUDY = """
 import agentlab as al
@@ -67,7 +67,7 @@ class UnderWay:
         return next(p for p in self.processes if p.ppid() == self.notebook.process.pid)
 
     def alive(self) -> list[psutil.Process]:
-        return [p for p in (*self.processes, *self.daemons) if p.is_running() and p.status() != "zombie"]
+        return [p for p in (*self.processes, *self.daemons) if lives(p)]
 
     def check_gone(self, seconds: float = 3.0) -> None:
         wait_until(lambda: not self.alive(), seconds, f"nothing lives, but {self.alive()}")
