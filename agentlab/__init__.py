@@ -35,7 +35,7 @@ _WHERE = {
 _MODULES = ("errors", "metrics")
 
 __version__ = "0.1.0"
-__all__ = sorted([*_WHERE, *_MODULES, "__version__"])
+__all__ = sorted([*_WHERE, *_MODULES, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> object:

@@ -41,6 +41,7 @@ class Study:
         self.runs = self._frame(np.arange(n_runs))
         self._rows = self._frame(
             self.owner,
+            chain=pd.array(["main"] * len(self.owner), dtype="string"),
             cache_read_tokens=pd.array(self.read, dtype="Int64"),
             input_total_tokens=pd.array(self.total, dtype="Int64"),
             ttft_ms=pd.array(self.ttft, dtype="Float64"),

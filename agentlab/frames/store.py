@@ -58,6 +58,11 @@ class StudyFolder:
         return value if isinstance(value, dict) else None
 
     @property
+    def about(self) -> dict[str, Any]:
+        """Digest of the scenario and seed of the order."""
+        return {name: self.meta[name] for name in ("scenario_digest", "seed") if name in self.meta}
+
+    @property
     def arms(self) -> tuple[str, ...]:
         """Names of the arms, in the order they were given."""
         value = self.meta.get("arms")

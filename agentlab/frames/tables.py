@@ -32,7 +32,7 @@ RUNS = Table(
     columns=(
         *_KEY,
         Column("sequence", "Int64", "0-based place in the study.", source=_R),
-        Column("status", "string", "complete, failed, cancelled, aborted, running.", source=_R),
+        Column("status", "string", "complete, failed, cancelled, running.", source=_R),
         Column(
             "reason", "string", "Codes that discard the run, comma-separated; NA when eligible.", source=_R
         ),

@@ -145,7 +145,9 @@ class CacheReport:
             raise ImportFormatError(f"{path}: runs[].runIndex repeats a number")
         self.path = path
         self.name = path.stem
-        self.identity = ("schema2", hashlib.sha256(msgspec.json.encode(data)).hexdigest())
+        digest = hashlib.sha256(msgspec.json.encode(data)).hexdigest()
+        self.identity = ("schema2", digest)
+        self.about = {"schema2_sha256": digest}
         self.scenario: dict[str, Any] | None = None
         self.arms = (self._report.comparison.arm,)
         self.runs = tuple(self._info(run) for run in self._report.runs)

@@ -155,6 +155,11 @@ class Recordings(Sequence[Recording]):
         return tuple(source.path for source in self._sources)
 
     @property
+    def studies(self) -> list[dict[str, Any]]:
+        """Name of each study, with the digest of its scenario and its seed where they are known."""
+        return [{"name": named.name, **named.source.about} for named in self._named]
+
+    @property
     def scenario(self) -> dict[str, Any] | None:
         """The scenario as it is stored; None when it is unknown or the studies had different ones.
 

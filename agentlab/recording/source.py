@@ -39,6 +39,11 @@ class Source(Protocol):
         ...
 
     @property
+    def about(self) -> dict[str, Any]:
+        """What else tells it from another: digests, seed."""
+        ...
+
+    @property
     def arms(self) -> tuple[str, ...]:
         """Names of the arms."""
         ...

@@ -38,7 +38,7 @@ def compare(
     *metrics : Metric or str
         E.g. ``agentlab.metrics.TTFT``, or its name.
     reference : str, optional
-        Arm that all others are compared with; default: the first one in `recs.runs`.
+        Arm that all others are compared with; default: the first arm of the study.
     paired : bool or "auto"
         Whether arms are compared within blocks. A block with a run that is not eligible leaves the difference
         but stays in the levels. ``"auto"``: yes when all runs of both arms stand in blocks and at least 3
@@ -69,7 +69,7 @@ def compare(
         used), paired, n_runs, n_blocks, n_blocks_dropped, n_discarded, n_missing (unknown rows), n_rows,
         n_resamples, seed, status (ok, no_data, too_few_runs, degenerate, unsupported, mixed_setup, invalid),
         flags (comma separated), reason. A difference is arm minus reference, a ratio arm over reference.
-        ``frame.attrs["agentlab"]`` names the studies.
+        ``frame.attrs["agentlab"]`` names the studies. In a notebook it shows itself as a card.
 
     Raises
     ------
@@ -94,6 +94,7 @@ def compare(
 
     from .bootstrap import Draws
     from .estimates import to_frame
+    from .frame import Estimates
     from .methods import Method
     from .rows import rows
     from .runs import Runs
@@ -109,8 +110,10 @@ def compare(
     if equal:
         message = f"all runs are equal, so no interval is given: {', '.join(equal)}"
         warnings.warn(message, UnstableWarning, stacklevel=2)
-    frame = to_frame(made, level=float(level), seed=None if method.parity else int(seed))
-    frame.attrs["agentlab"] = {"studies": [{"name": name} for name in runs.studies], "reference": reference}
+    frame = Estimates(to_frame(made, level=float(level), seed=None if method.parity else int(seed)))
+    studies = getattr(recs, "studies", None) or [{"name": name} for name in runs.studies]
+    labels = {metric.name: metric.title for metric in chosen}
+    frame.attrs["agentlab"] = {"studies": studies, "reference": reference, "labels": labels}
     return frame
 
 

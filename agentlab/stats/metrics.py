@@ -169,16 +169,16 @@ TURN_LATENCY = Metric(
     label="turn latency, median",
 )  # fmt: skip
 ITL = Metric(
-    name="ITL", table="requests", column="itl_ms", aggregate="median", unit="ms", better="lower",
-    label="time between output tokens, median",
+    name="ITL", table="requests", column="itl_ms", where={"chain": "main"}, aggregate="median",
+    unit="ms", better="lower",    label="time between output tokens, median",
 )  # fmt: skip
 CACHE_HIT_RATE = Metric(
     name="CACHE_HIT_RATE", table="requests", column="cache_read_tokens", of="input_total_tokens",
-    aggregate="share", better="higher", label="cached share of input tokens",
+    where={"chain": "main"}, aggregate="share", better="higher", label="cached share of input tokens",
 )  # fmt: skip
 ZERO_CACHE_RATE = Metric(
     name="ZERO_CACHE_RATE", table="requests", column="cache_read_tokens", equals=0, aggregate="share",
-    better="lower", label="share of requests without cached tokens",
+    where={"chain": "main"}, better="lower", label="share of requests without cached tokens",
 )  # fmt: skip
 COST = Metric(
     name="COST", table="requests", column="cost_usd", aggregate="sum", unit="USD", better="lower",
@@ -194,11 +194,11 @@ INPUT_TOKENS = Metric(
 )  # fmt: skip
 PREFIX_REUSE = Metric(
     name="PREFIX_REUSE", table="requests", column="prefix_bytes", of="canonical_bytes", aggregate="share",
-    better="higher", label="share of request bytes shared with the request before",
+    where={"chain": "main"}, better="higher", label="share of request bytes shared with the request before",
 )  # fmt: skip
 TOOL_FAILURES = Metric(
-    name="TOOL_FAILURES", table="tools", column="status", equals="error", among=("completed", "error"),
-    aggregate="share", better="lower", label="share of tool calls that failed",
+    name="TOOL_FAILURES", table="tools", column="failed", equals=True, aggregate="share",
+    better="lower", label="share of tool calls that failed",
 )  # fmt: skip
 
 #: The four numbers of a schema-2 cache report, defined and named as there.

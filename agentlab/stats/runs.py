@@ -41,7 +41,7 @@ class Runs:
     Attributes
     ----------
     studies, arms : list of str
-        In order of appearance.
+        Studies in order of appearance, arms in the study's order where `source.arms` states it.
     run_id, arm : ndarray of object, shape (runs,)
         Id and arm of each run.
     eligible : ndarray of bool, shape (runs,)
@@ -60,7 +60,9 @@ class Runs:
         study, run_id, arm = (_strings(runs, name) for name in ("study", "run_id", "arm"))
         index, block = (_whole(runs, name) for name in ("run_index", "block"))
         self.studies: list[str] = list(dict.fromkeys(study))
-        self.arms: list[str] = list(dict.fromkeys(arm))
+        # Blocks are shuffled, so the order of the runs says nothing; the study states one.
+        stated: list[str] = [name for name in getattr(source, "arms", ()) if name in set(arm)]
+        self.arms: list[str] = list(dict.fromkeys([*stated, *arm]))
         order = sorted(range(len(run_id)), key=lambda k: (study[k], index[k], run_id[k]))
         self.frame = runs.iloc[order]
         self.run_id: NDArray[Any] = np.array([run_id[k] for k in order], dtype=object)

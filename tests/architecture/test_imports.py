@@ -31,6 +31,7 @@ ALLOWED = {
     "importers": (*_GROUND, "frames", "scenario"),
     "recording": (*_GROUND, "frames", "importers", "scenario", "widgets.cards", "widgets.markup"),
     "metrics": (*_GROUND, "stats"),
+    "stats.frame": ("widgets.cards",),  # estimates show themselves, when they are shown
     "stats": (*_GROUND, "frames"),
     "plots": (*_GROUND, "frames", "stats", "recording", "metrics", ""),
 }

@@ -200,7 +200,7 @@ def test_compare_writes_results_to_stdout_and_csv(capsys, tmp_path):
     code = cli.main(["compare", study, "--metric", "ttft", "--reference", "stable", "--csv", str(csv)])
     assert code == 0
     out, err = capsys.readouterr()
-    assert "TTFT" in out
+    assert "time to first token, median" in out
     assert err == ""
     header, *rows = csv.read_text().splitlines()
     assert header.startswith("metric,unit,better,kind,arm,reference,estimate,lower,upper")

@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from agentlab.stats.frame import Estimates
 from agentlab.testing.estimates import estimates_frame
 from agentlab.widgets import markup
 from agentlab.widgets.bundle import short_path
 from agentlab.widgets.cards import estimates_card, recordings_card, running_card
-from agentlab.widgets.frame import Estimates
 
 #: What JupyterLab leaves in the outputs of a notebook that it does not trust.
 ALLOWED = {"div", "span", "table", "tr", "td", "th", "b", "br", "img", "pre"}

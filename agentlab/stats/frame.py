@@ -32,7 +32,7 @@ class Estimates(pd.DataFrame):
         return _estimates_or_frame
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        from .cards import estimates_card
+        from ..widgets.cards import estimates_card  # only when it is shown
 
         return estimates_card(self)
 
