@@ -429,7 +429,12 @@ CHUNKS = Table(
         Column("n_bytes", "Int64", "UTF-8 bytes.", source="chunk"),
         Column("visible", "boolean", "Holds a non-space character.", source="chunk"),
         Column("emit_ns", "Int64", "Scripted model: just before the write.", source=f"{_G} request.chunk"),
-        Column("gateway_ns", "Int64", "Written to the agent's socket.", source=f"{_G} request.chunk"),
+        Column(
+            "gateway_ns",
+            "Int64",
+            "Just before the write to the agent's socket.",
+            source=f"{_G} request.chunk",
+        ),
         Column(
             "server_ns",
             "Int64",

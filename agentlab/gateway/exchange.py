@@ -109,9 +109,10 @@ class Exchange:
         piece : Piece
             What was sent.
         t : int
-            Stamp after the write, ns.
+            Stamp directly before the write to the agent, ns: after it the process may have been descheduled,
+            and the agent have it already.
         emit_ns : int, optional
-            Stamp before it, when the model is ours.
+            When the model emitted it, if the model is ours: the same.
         """
         fields: dict[str, Any] = {
             "chunk": piece.kind,

@@ -90,7 +90,7 @@ class _Play:
             frame = self._renderer.piece(piece)
             emit = time.monotonic_ns()
             await self._wire.write(frame)
-            self._exchange.chunk(piece, t=time.monotonic_ns(), emit_ns=emit)
+            self._exchange.chunk(piece, t=emit, emit_ns=emit)
             if index % _YIELD_EVERY == _YIELD_EVERY - 1:
                 await asyncio.sleep(0)  # a reply without a pace must not hold up the others
         if fault is not None:
@@ -117,9 +117,8 @@ class _Play:
             return
         emit = time.monotonic_ns()
         await self._wire.send(200, body)
-        t = time.monotonic_ns()
         for piece in _joined(pieces):
-            self._exchange.chunk(piece, t=t, emit_ns=emit)
+            self._exchange.chunk(piece, t=emit, emit_ns=emit)
         self._finished(usage_sent=True)
 
     async def _break(self, fault: Fault, error: bytes) -> None:

@@ -120,9 +120,9 @@ async def _stream(call: Call, reply: aiohttp.ClientResponse, *, drop_usage: bool
             heard = [(event, *reader.event(event.data)) for event in events]
             if drop_usage:
                 part = b"".join(_again(event) for event, _, usage_only in heard if not usage_only)
+            t = time.monotonic_ns()
             if part:
                 await call.wire.write(part)
-            t = time.monotonic_ns()
             for _, pieces, _ in heard:
                 for piece in pieces:
                     call.exchange.chunk(piece, t=t)
@@ -141,8 +141,8 @@ async def _whole(call: Call, reply: aiohttp.ClientResponse) -> None:
     body = await reply.read()
     reader = call.dialect.reader()
     pieces = reader.whole(body)
-    await call.wire.send(200, body)
     t = time.monotonic_ns()
+    await call.wire.send(200, body)
     for piece in pieces:
         call.exchange.chunk(piece, t=t)
     _note(call, reader)
