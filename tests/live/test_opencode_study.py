@@ -110,6 +110,9 @@ async def test_one_driver_alone_with_a_gateway_of_its_own(tmp_path, opencode_exe
     driver = al.OpenCode("lab/m", server="run", gateway=al.Gateway(al.ScriptedModel.load("cache-probe")))
     recs = await driver.run(PROBE, to=tmp_path / "alone")
     assert len(recs) == 1 and recs.runs["eligible"].all() and len(recs.turns) == 2
+    # the throw-away prompt of the run's own server is in no table and has warmed no cache
+    assert set(recs.requests["chain"]) == {"main"} and set(recs.requests["source"]) == {"both"}
+    assert recs.requests["cache_read_tokens"].iloc[0] == 0
 
 
 def test_a_wrong_agent_ends_the_study_before_it_starts(tmp_path, opencode_executable):
