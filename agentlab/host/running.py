@@ -49,6 +49,19 @@ class Running:
         Cancel was asked for.
     blocking : bool
         ``result()`` waits on the main thread: no widget's click can arrive.
+
+    Examples
+    --------
+    >>> import agentlab as al
+    >>> from agentlab.testing.drivers import Toy
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     hello = al.Scenario("hello", turns=["Say hello."])
+    ...     how = {"host": "inline", "quiet": None, "progress": "none"}
+    ...     running = al.record(hello, Toy(), runs=2, to=f"{folder}/study", **how)
+    ...     recs = running.result()  # in a notebook: await running
+    >>> running.state()["status"], len(recs)
+    ('done', 2)
     """
 
     def __init__(self, study: Study, host: Host | None, watch: Watch | None = None) -> None:
@@ -134,7 +147,7 @@ class Running:
         Parameters
         ----------
         timeout : float, optional
-            Seconds; the study goes on when they pass.
+            Longest wait in seconds; the study goes on when they have passed.
 
         Returns
         -------
