@@ -67,7 +67,9 @@ def import_paths() -> str:
 
 
 def job_line(study: Study) -> bytes:
-    """Return what a measuring process is told: the study, secrets included.
+    """Return what a measuring process is told: the study, and the environment variables that it names.
+
+    Gateways and drivers name them in ``env_names``; a key reaches nobody else.
 
     Parameters
     ----------
@@ -84,9 +86,20 @@ def job_line(study: Study) -> bytes:
     ConfigError
         Something of it cannot cross to another process.
     """
-    return json.dumps(
-        {**study.to_job(), "folder": {"$path": str(study.folder.resolve())}}, allow_nan=False
-    ).encode()
+    named = {
+        name
+        for part in (
+            study.gateway,
+            *study.arms.values(),
+            *(getattr(a, "gateway", None) for a in study.arms.values()),
+        )
+        for name in getattr(part, "env_names", ())
+    }
+    job = {
+        "env": {name: os.environ[name] for name in sorted(named) if name in os.environ},
+        "study": {**study.to_job(), "folder": {"$path": str(study.folder.resolve())}},
+    }
+    return json.dumps(job, allow_nan=False).encode()
 
 
 def tail(log: IO[bytes]) -> str:

@@ -132,7 +132,9 @@ async def main(folder: str | None = None) -> str:
         os._exit(1)
 
     def make() -> Study:
-        study = Study.from_job(json.loads(arrived.result()))
+        job = json.loads(arrived.result())
+        os.environ.update(job["env"])
+        study = Study.from_job(job["study"])
         # What exists now lives to the end: the collector need not look at it while stamps are taken.
         gc.collect()
         gc.freeze()

@@ -69,6 +69,20 @@ def test_no_key_and_no_parent_of_jupyter_reach_it(
 
 
 @pytest.mark.parametrize("host", OUTSIDE)
+def test_a_key_that_the_gateway_names_reaches_it(
+    tmp_path: Path, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway = al.Gateway("http://127.0.0.1:9/v1", key_env="LAB_TEST_KEY")
+    monkeypatch.delenv("LAB_TEST_KEY", raising=False)
+    with pytest.raises(ConfigError, match="LAB_TEST_KEY"):
+        record(tmp_path / "a", gateway=gateway, host=host).result()
+    monkeypatch.setenv("LAB_TEST_KEY", "sk-lab-0123456789abcdef")
+    assert record(tmp_path / "b", gateway=gateway, host=host).result()[0].eligible
+    written = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    assert b"LAB_TEST_KEY" in written and b"0123456789abcdef" not in written
+
+
+@pytest.mark.parametrize("host", OUTSIDE)
 def test_a_module_named_like_the_standard_librarys_does_not_take_its_place(beside: Path, host: str) -> None:
     """As in the notebook, whose own imports are done when its folder comes first on the path."""
     for name in ("selectors", "queue", "signal"):
