@@ -86,6 +86,7 @@ def test_nothing_eligible_is_3(recorded):
         (RecordingError("disk is full"), 2),
         (StartupError("no start"), 1),
         (AgentlabError("odd"), 1),
+        (ZeroDivisionError("a fault of ours"), 1),
         (InterruptedByUser("kept: agentlab.load('x')"), 130),
         (KeyboardInterrupt(), 130),
     ],
