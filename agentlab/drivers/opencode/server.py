@@ -16,7 +16,14 @@ from ...redact import Redactor
 from ...wire.children import Child, Children
 from ..base import Arm, Opened, Run
 from .api import Api
-from .session import OpenCodeSession, create_session, open_session, prompt_body
+from .session import (
+    HURRY_S,
+    OpenCodeSession,
+    create_session,
+    delete_session,
+    open_session,
+    prompt_body,
+)
 from .workspace import renew
 
 if TYPE_CHECKING:
@@ -89,25 +96,25 @@ class Server:
 
     async def warm_up(self) -> None:
         """Send a throw-away prompt in a session of its own: the first one of a server is seconds dearer."""
-        route: str | None = None
+        session: str | None = None
         try:
             async with asyncio.timeout(min(_WARMUP_S, self._arm.scenario.timeouts.prompt)):
                 session = await create_session(self._driver, self.api, self._arm.scenario.timeouts.start)
-                route = f"/session/{quote(session, safe='')}"
-                reply, _ = await self.api.call(
-                    "POST", f"{route}/message", prompt_body(self._driver, _WARMUP), timeout_s=None
-                )
+                route = f"/session/{quote(session, safe='')}/message"
+                body = prompt_body(self._driver, _WARMUP)
+                reply, _ = await self.api.call("POST", route, body, timeout_s=None)
             error = (reply["info"].get("error") or {}).get("name")
             self.warmup_problem = None if error is None else str(error)
         except TimeoutError:
             self.warmup_problem = "no reply in time"
         except AgentlabError as error:
             self.warmup_problem = str(error)
-        if route is not None:
-            with contextlib.suppress(AgentlabError):
-                if self.warmup_problem is not None:
-                    await self.api.call("POST", f"{route}/abort")
-                await self.api.call("DELETE", route)
+        finally:
+            budget_s = HURRY_S if self._arm.hurry else self._arm.scenario.timeouts.cleanup
+            with contextlib.suppress(AgentlabError, TimeoutError):
+                async with asyncio.timeout(budget_s):
+                    if session is not None:
+                        await delete_session(self.api, session)
 
 
 def _among(what: str, wanted: str, found: list[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 import time
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _IDLE_S = 5.0
 _DRAIN_S = 0.3
 #: When everything is to end at once.
-_HURRY_S = 0.8
+HURRY_S = 0.8
 _FINISHED = ("stop", "length")
 
 
@@ -207,7 +208,7 @@ class OpenCodeSession:
             )
 
     async def end(self, budget_s: float) -> None:
-        """Abort if busy, wait for idle, delete: a session deleted while busy goes on running.
+        """Delete the session, whatever it is doing.
 
         Parameters
         ----------
@@ -217,11 +218,7 @@ class OpenCodeSession:
         deleted = False
         try:
             async with asyncio.timeout(budget_s):
-                if await self._busy():
-                    await self._api.call("POST", f"{self._route}/abort")
-                    while await self._busy():  # noqa: ASYNC110 (asks the server, there is no event)
-                        await asyncio.sleep(0.05)
-                await self._api.call("DELETE", self._route)
+                await delete_session(self._api, self.id)
                 deleted = True
         except TimeoutError:
             self._run.issue("session_not_deleted", f"not done within {budget_s:g} s")
@@ -229,9 +226,28 @@ class OpenCodeSession:
             self._run.issue("session_not_deleted", str(error))
         self._run.emit("session.close", session=self.id, deleted=deleted)
 
-    async def _busy(self) -> bool:
-        status, _ = await self._api.call("GET", "/session/status")
-        return self.id in status
+
+async def delete_session(api: Api, session: str) -> None:
+    """Abort if busy, wait for idle, delete: a session deleted while busy goes on running.
+
+    Parameters
+    ----------
+    api : Api
+        The server.
+    session : str
+        Its id.
+    """
+    route = f"/session/{quote(session, safe='')}"
+    if await _busy(api, session):
+        await api.call("POST", f"{route}/abort")
+        while await _busy(api, session):  # noqa: ASYNC110 (asks the server, there is no event)
+            await asyncio.sleep(0.05)
+    await api.call("DELETE", route)
+
+
+async def _busy(api: Api, session: str) -> bool:
+    status, _ = await api.call("GET", "/session/status")
+    return session in status
 
 
 def prompt_body(driver: OpenCode, text: str) -> dict[str, Any]:
@@ -268,22 +284,30 @@ async def create_session(driver: OpenCode, api: Api, timeout_s: float) -> str:
     DriverError
         Refused.
     """
-    known = {session["id"] for session in (await api.call("GET", "/session"))[0]}
-    body = {} if driver.title is None else {"title": driver.title}
+    mark = secrets.token_hex(8)  # others may create sessions on a server that is not ours
+    body: dict[str, Any] = {"metadata": {"agentlab": mark}}
+    if driver.title is not None:
+        body["title"] = driver.title
     try:
         session, _ = await api.call("POST", "/session", body, timeout_s=timeout_s)
-    except DriverTimeout as error:
-        made = [s["id"] for s in (await api.call("GET", "/session"))[0] if s["id"] not in known]
-        for orphan in made:
-            route = f"/session/{quote(orphan, safe='')}"
-            await api.call("POST", f"{route}/abort")
-            await api.call("DELETE", route)
-        if made:
-            error.code = "orphan_session"
+    except (DriverTimeout, asyncio.CancelledError) as error:
+        with contextlib.suppress(TimeoutError, AgentlabError):
+            async with asyncio.timeout(timeout_s if isinstance(error, DriverTimeout) else HURRY_S):
+                found = await _delete_marked(api, mark)
+            if found and isinstance(error, DriverTimeout):
+                error.code = "orphan_session"
         raise
     if not isinstance(session, dict) or not isinstance(session.get("id"), str):
         raise DriverError("POST /session returned no session id", driver="opencode", code="http_error")
     return session["id"]
+
+
+async def _delete_marked(api: Api, mark: str) -> bool:
+    sessions, _ = await api.call("GET", "/session")
+    made = [s["id"] for s in sessions if (s.get("metadata") or {}).get("agentlab") == mark]
+    for orphan in made:
+        await delete_session(api, orphan)
+    return bool(made)
 
 
 @contextlib.asynccontextmanager
@@ -321,7 +345,9 @@ async def open_session(driver: OpenCode, api: Api, arm: Arm, run: Run) -> AsyncG
             yield session
             await session.collect()
         finally:
-            await session.end(_HURRY_S if arm.hurry else timeouts.cleanup)
+            await session.end(HURRY_S if arm.hurry else timeouts.cleanup)
+            for task in answers:
+                task.cancel()
 
 
 async def _reject(api: Api, run: Run, what: str, number: str) -> None:
