@@ -105,7 +105,7 @@ class RunLog:
             record["content"] = content
         self._events.write(record)
         if kind == "tool" and fields.get("status") == "completed":
-            self.tools_completed.add(fields["name"])
+            self.tools_completed.add(fields.get("name") or "")
         elif kind == "turn.reply":
             self.final_text_chars = fields.get("text_chars") or 0
 

@@ -70,6 +70,8 @@ class Stream:
         self._turn_seen = False
         self._told: set[str] = set()
         self._ids: set[str] = set()
+        self._n_repeats = 0
+        self._states: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._normaliser = Normaliser()
 
     async def __aenter__(self) -> Stream:
@@ -96,7 +98,7 @@ class Stream:
             n_events=parser.n_events,
             n_comments=parser.n_comments,
             n_truncated=parser.n_truncated,
-            n_repeats=self._normaliser.n_repeats,
+            n_repeats=self._normaliser.n_repeats + self._n_repeats,
         )
         if parser.n_truncated:
             self._run.issue("stream_truncated")
@@ -138,25 +140,31 @@ class Stream:
             )
         except DriverTimeout:
             self.lost = "stream_not_ready"
-        except AgentlabError as error:
+        except Exception as error:  # whatever it is: a run must not go on blind
             self.lost = "stream_failed"
-            self._run.issue("stream_failed", str(error), discard=True)
+            text = str(error) if isinstance(error, AgentlabError) else type(error).__name__
+            self._run.issue("stream_failed", text, discard=True)
 
     def _decode(self, event: SSEEvent) -> None:
         try:
             data: Any = msgspec.json.decode(event.data)
             data = data.get("payload", data)  # one route wraps its events
-            kind, properties = data["type"], data.get("properties") or {}
+            kind, properties, number = data["type"], data.get("properties"), data.get("id")
         except (msgspec.MsgspecError, AttributeError, KeyError, TypeError):
             self._tell("stream_malformed", discard=True)
             return
         if kind == "server.connected":
             self._ready.set()
-        # Durable events come a second time as "sync" on one route; ids tell a repeated delivery.
-        if kind in _HEARTBEATS or kind == "sync" or (number := data.get("id")) in self._ids:
+        if kind in _HEARTBEATS or kind == "sync":  # durable events come a second time as "sync" on one route
             return
-        if number is not None:
+        if not isinstance(number, str):
+            number = None
+        elif number in self._ids:
+            self._n_repeats += 1
+            return
+        else:
             self._ids.add(number)
+        properties = properties if isinstance(properties, dict) else {}
         record = {"id": number, "type": kind, "properties": properties}
         if self._early is not None:
             self._early.append((event, record))
@@ -164,30 +172,39 @@ class Stream:
             self._handle(event, record)
 
     def _handle(self, event: SSEEvent, record: dict[str, Any]) -> None:
+        try:
+            self._take(event, record)
+        except (KeyError, TypeError, AttributeError, ValueError):
+            self._tell("stream_malformed", f"event {record['type']} lacks a field", discard=True)
+
+    def _take(self, event: SSEEvent, record: dict[str, Any]) -> None:
         kind, properties = record["type"], record["properties"]
         session = _session_of(properties)
-        if (
-            kind == "session.created"
-            and (info := properties.get("info", {})).get("parentID") in self._sessions
-        ):
+        if kind == "session.created" and (info := properties["info"]).get("parentID") in self._sessions:
             self._adopt(info["id"], info["parentID"], event.t)
         if session not in self._sessions:
             return
         if kind in _BACKSTOPS:
             self._answer(_BACKSTOPS[kind], properties["id"])
         server = event_unix_ms(record["id"], time.time_ns() // 1_000_000) if record["id"] else None
-        try:
-            emissions = list(self._normaliser.feed(kind, {"sessionID": session, **properties}, server))
-        except (KeyError, TypeError, AttributeError):
-            self._tell("stream_malformed", f"event {kind} lacks a field", discard=True)
-            return
-        for name, fields, content in emissions:
+        for name, fields, content in list(
+            self._normaliser.feed(kind, {"sessionID": session, **properties}, server)
+        ):
             if name == "chunk" and event.t_first != event.t:
                 fields["t_first"] = event.t_first
             self._run.emit(name, t=event.t, content=content, **fields)
             self._notice(name, fields)
-        if emissions:
-            self.last_activity = time.monotonic()
+            if self._is_news(name, fields):
+                self.last_activity = time.monotonic()
+
+    def _is_news(self, name: str, fields: Mapping[str, Any]) -> bool:
+        """Say whether it is more than the same state of a message or session once again."""
+        if name not in ("message", "status"):
+            return True
+        key = (name, fields.get("session"), fields.get("message"))
+        state = {k: v for k, v in fields.items() if k != "server_unix_ms"}
+        before, self._states[key] = self._states.get(key), state
+        return before != state
 
     def _adopt(self, session: str, parent: str, t: int) -> None:
         self._sessions.add(session)
