@@ -72,9 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return DONE
         except Exception as error:
-            text = (
-                f"unexpected {type(error).__name__}: {error}. With --debug it shows where; please report it"
-            )
+            text = f"unexpected {type(error).__name__}: {error}. --debug shows where; please report it"
             return _problem(text, FAILED, options.debug)
 
 
