@@ -200,6 +200,8 @@ def prepare(study: Study, exists: Exists) -> Study:
     from ..machine import provenance  # 30 ms, once a study
 
     folder, file = study.folder, study.folder / "study.json"
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{folder} is a file; choose another folder with to=")
     if file.exists() and exists == "replace":
         shutil.rmtree(folder)
     if file.exists():

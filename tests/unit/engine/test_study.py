@@ -67,7 +67,8 @@ def test_resume_repeats_what_did_not_finish_and_nothing_else(tmp_path):
 def test_another_study_is_refused_and_the_first_difference_named(tmp_path):
     prepare(study(tmp_path / "s"), "resume")
     with pytest.raises(ConfigError, match=r"arms\.b\.settings\.system\.sha256 is '[0-9a-f]{16}' there"):
-        prepare(study(tmp_path / "s", arms={**ARMS, "b": OpenCode("lab/m", system="secret sys...")}), "resume")
+        other = {**ARMS, "b": OpenCode("lab/m", system="other system!")}
+        prepare(study(tmp_path / "s", arms=other), "resume")
     with pytest.raises(ConfigError, match=r"scenario\.turns\[0\]\.n_chars"):
         prepare(study(tmp_path / "s", scenario=Scenario("probe", turns=["Something else"])), "resume")
     with pytest.raises(ConfigError, match=r"arms\.c is missing"):
@@ -97,6 +98,8 @@ def test_more_runs_extend_a_study(tmp_path):
 
 def test_an_impossible_folder_is_named(tmp_path):
     (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="is a file; choose another folder"):
+        prepare(study(tmp_path / "file"), "resume")
     with pytest.raises(RecordingError, match="choose another folder with to="):
         prepare(study(tmp_path / "file" / "s"), "resume")
 
