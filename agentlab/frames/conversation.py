@@ -47,11 +47,11 @@ class Message:
 
     @property
     def is_complete(self) -> bool:
-        """True when the agent says so: finish known, completion stamped, no error."""
+        """True when the agent says so: finish known and no failure, completion stamped, no error."""
         state = self.state
         return (
             not state.get("error")
-            and bool(state.get("finish"))
+            and state.get("finish") not in (None, "", "unknown", "error")
             and state.get("completed_unix_ms") is not None
         )
 

@@ -66,7 +66,7 @@ def request_row(run: RunInfo, request: Request) -> dict[str, Any]:
     begin = exchange.begin if exchange else {}
     end = (exchange.end if exchange else None) or {}
     tokens, doubt = _tokens(joined, exchange)
-    times = _times(joined, exchange, output_tokens=tokens["output_tokens"])
+    times = _times(request, joined, output_tokens=tokens["output_tokens"])
     status = _status(joined, exchange)
     return {
         "session_id": request.session,
@@ -160,9 +160,8 @@ def _cost(message: Message | None, exchange: Exchange | None) -> float | None:
     return cost or None
 
 
-def _times(
-    message: Message | None, exchange: Exchange | None, *, output_tokens: int | None
-) -> dict[str, Any]:
+def _times(request: Request, message: Message | None, *, output_tokens: int | None) -> dict[str, Any]:
+    exchange = request.exchange
     send: int | None = None
     chunks: list[Event] = []
     if exchange is not None:
@@ -170,7 +169,7 @@ def _times(
     elif message is not None:
         # The agent announces a step about when its answer begins, so a step is no begin of a request; the
         # message is made just before it. Of a repeated request only the first begin is known.
-        send = message.created_ns if len(message.steps) <= 1 else None
+        send = message.created_ns if len(message.steps) <= 1 and request.attempt == 1 else None
         last = message.steps[-1]["t"] if message.steps else None
         chunks = [c for c in message.chunks if last is None or c["t"] >= last]
     content = [c for c in chunks if c.get("n_chars") != 0 or c.get("chunk") == "tool"]
@@ -180,8 +179,9 @@ def _times(
     ttft = ms(min((c["t"] for c in spoken), default=None), send)
     latency = ms(max((c["t"] for c in content), default=None), send)
     itl = None
-    if ttft is not None and latency is not None and output_tokens is not None and output_tokens > 1:
-        itl = (latency - ttft) / (output_tokens - 1)
+    # what came in one piece, or in one read, tells nothing of the time between tokens: unknown, not 0
+    if ttft is not None and latency is not None and latency > ttft and (output_tokens or 0) > 1:
+        itl = (latency - ttft) / ((output_tokens or 0) - 1)
     return {
         "send_ns": send,
         "send_source": None if send is None else "gateway" if exchange is not None else "message",
@@ -217,7 +217,7 @@ def _status(message: Message | None, exchange: Exchange | None) -> str:
         if error is not None:
             return "aborted" if "Abort" in error else "failed"
         if not message.is_complete and exchange is None:
-            return "unfinished"
+            return "failed" if message.state.get("finish") else "unfinished"
     return "ok"
 
 

@@ -326,7 +326,7 @@ REQUESTS = Table(
         Column(
             "itl_ms",
             "Float64",
-            "(latency_ms - ttft_ms) / (output_tokens - 1); NA below 2 tokens.",
+            "(latency_ms - ttft_ms) / (output_tokens - 1); NA below 2 tokens or all in one read.",
             title="ITL",
         ),
         Column(

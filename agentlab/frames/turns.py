@@ -116,19 +116,21 @@ def _idle(run: RunInfo, session: AgentSession, turn: Turn) -> dict[str, float | 
     """Find the turn's own idle event.
 
     A late one of the turn before, and the first of the two that follow an error, lie before the reply's
-    completion on the server's clock.
+    completion on the server's clock; one after the turn's end was caused by our own abort.
     """
-    idles = [e for e in session.idles if turn.holds(e["t"])]
+    end = as_int((turn.end or {}).get("t"))
+    idles = [e for e in session.idles if turn.holds(e["t"]) and (end is None or e["t"] <= end)]
+    completed = as_float((turn.reply or {}).get("completed_unix_ms"))
+    stamps = [as_float(e.get("server_unix_ms")) for e in idles]
+    if completed is not None and None not in stamps:
+        after = [
+            e for e, stamp in zip(idles, stamps, strict=True) if stamp is not None and stamp >= completed
+        ]
+        idles = after[:1]
     if not idles:
         return {"idle_ms": None, "idle_server_ms": None}
-    completed = as_float((turn.reply or {}).get("completed_unix_ms"))
-    own = idles[-1]
-    if completed is not None:
-        stamped = [(as_float(e.get("server_unix_ms")), e) for e in idles]
-        after = [e for stamp, e in stamped if stamp is not None and stamp >= completed]
-        own = after[0] if after else own
-    server = run.monotonic_ns(own.get("server_unix_ms"))
-    return {"idle_ms": ms(own["t"], turn.send_ns), "idle_server_ms": ms(server, turn.send_ns)}
+    server = run.monotonic_ns(idles[-1].get("server_unix_ms"))
+    return {"idle_ms": ms(idles[-1]["t"], turn.send_ns), "idle_server_ms": ms(server, turn.send_ns)}
 
 
 def _retries(session: AgentSession, turn: Turn) -> int:

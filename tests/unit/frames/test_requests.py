@@ -160,7 +160,21 @@ def test_without_gateway_announced_repeats_are_attempts(study):
         talk.message("a2", 5010, 6000)
         for at, attempt in ((20, 1), (2100, 2)):
             run.emit("status", at_ms=at, session=S, state="retry", attempt=attempt)
-    assert list(al.load(study.path).requests["attempt"]) == [3, 1]
+        run.emit(
+            "chunk", at_ms=4500, session=S, message="a1", part="p", chunk="text", n_chars=2, visible=True
+        )
+    frame = al.load(study.path).requests
+    assert list(frame["attempt"]) == [3, 1]
+    # the message was made before the first attempt: when the third was sent, nobody saw
+    assert frame.loc[0, ["send_ns", "ttft_ms", "latency_ms"]].isna().all()
+    assert frame.loc[0, "ttft_reason"] == "send_unknown"
+
+
+@pytest.mark.parametrize("finish", ["unknown", "error"])
+def test_without_gateway_a_step_that_says_it_failed_is_not_ok(talk, finish):
+    talk.message("a1", 10, 400, finish=finish)
+    row = talk.requests().iloc[0]
+    assert (row["status"], row["reason"]) == ("failed", "request_failed")
 
 
 def test_without_gateway_the_agents_report_stands(talk):
@@ -221,6 +235,16 @@ def test_one_token_has_no_time_between_tokens(talk):
     talk.chunk(1, 300)
     talk.end(1, 400, **TOKENS | {"output_tokens": 1, "reasoning_tokens": 0})
     assert talk.requests().isna().loc[0, "itl_ms"]
+
+
+def test_tokens_in_one_piece_or_one_read_have_no_known_time_between_them(talk):
+    talk.message("a1", 10, 900)
+    talk.begin(1, 100)
+    talk.chunk(1, 300)
+    talk.chunk(1, 300)
+    talk.end(1, 400, **TOKENS)
+    row = talk.requests().iloc[0]
+    assert row["ttft_ms"] == row["latency_ms"] == 200 and row[["itl_ms"]].isna().all()
 
 
 @pytest.mark.parametrize(

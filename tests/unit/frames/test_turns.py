@@ -211,6 +211,25 @@ def test_a_late_idle_event_of_the_turn_before_is_not_the_turns_own(study):
     assert turns.loc[1, "idle_server_ms"] == 92
 
 
+def test_an_idle_event_of_our_own_abort_is_not_the_turns(study):
+    with study.run("a") as run:
+        begin(run)
+        answer(run)
+        end(run, 4100, reason="stall")
+        run.emit("idle", at_ms=4230, session=S, server_unix_ms=run.unix_ms(4228))
+    turn = al.load(study.path).turns.iloc[0]
+    assert turn[["idle_ms", "idle_server_ms"]].isna().all()
+
+
+def test_a_late_idle_event_does_not_stand_in_for_one_that_never_came(study):
+    with study.run("a") as run:
+        begin(run)
+        run.emit("idle", at_ms=110, session=S, server_unix_ms=run.unix_ms(90))
+        reply(run, 300, completed_unix_ms=run.unix_ms(290))
+        end(run, 5600)
+    assert al.load(study.path).turns.isna().loc[0, "idle_ms"]
+
+
 def test_of_two_idle_events_after_an_error_the_one_after_completion_counts(study):
     with study.run("a") as run:
         begin(run)
