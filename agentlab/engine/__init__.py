@@ -99,7 +99,7 @@ def record(
         arms=_checked_arms(arms),
         runs=_checked_runs(runs),
         order=_one_of("order", order, "interleaved", "sequential"),
-        seed=secrets.randbelow(2**32) if seed is None else seed,
+        seed=secrets.randbelow(2**32) if seed is None else _checked_seed(seed),
         keep=_one_of("keep", keep, "numbers", "content"),
         gateway=gateway,
         quiet=Quiet() if quiet is _DEFAULT else quiet,
@@ -132,6 +132,12 @@ def _checked_runs(runs: Any) -> int:  # noqa: ANN401
     if isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= 100_000:
         raise ConfigError(f"record(runs={runs!r}): give a whole number from 1")
     return runs
+
+
+def _checked_seed(seed: Any) -> int:  # noqa: ANN401
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise ConfigError(f"record(seed={seed!r}): give a whole number from 0")
+    return seed
 
 
 def _one_of(name: str, value: Any, *allowed: str) -> Any:  # noqa: ANN401

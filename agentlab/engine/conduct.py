@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import fcntl
-import os
 import secrets
-from collections.abc import Generator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,7 @@ from ..errors import AgentExited, AgentlabError, ConfigError, RecordingError, St
 from ..redact import Redactor
 from ..scenario import Scenario
 from ..wire.children import Children
+from .files import lock
 from .observe import Observer, wait_quiet
 from .runlog import RunLog
 from .study import Slot, Study, missing, next_sequence, slug
@@ -106,7 +104,7 @@ async def conduct(study: Study, stop: Stop) -> None:
         It was asked to stop; the run under way is marked.
     """
     async with AsyncExitStack() as stack:
-        stack.enter_context(_lock(study.folder))
+        stack.enter_context(lock(study.folder))
         children = await stack.enter_async_context(Children())
         scratch = await children.folder()
         observer = await stack.enter_async_context(Observer())
@@ -227,24 +225,3 @@ async def _point_gateway(arm: _Arm, log: RunLog | None) -> None:
         await gateway.idle()
     else:
         await gateway.begin(log.run_id, arm.name, log.folder / "gateway.jsonl")
-
-
-@contextlib.contextmanager
-def _lock(folder: Path) -> Generator[None]:
-    """Let one process at a time record into a study."""
-    try:
-        fd = os.open(folder / ".lock", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise RecordingError(
-            f"{folder} cannot be written: {error.strerror}; choose another folder"
-        ) from error
-    try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ConfigError(
-                f"{folder} is being recorded by another process; wait for it or cancel it"
-            ) from None
-        yield
-    finally:
-        os.close(fd)

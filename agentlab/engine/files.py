@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ..errors import RecordingError
+from ..errors import ConfigError, RecordingError
 
 _encode = msgspec.json.Encoder().encode
 
@@ -117,6 +118,39 @@ def read_json(path: Path) -> dict[str, Any]:
     except msgspec.MsgspecError as error:
         raise RecordingError(f"{path} is not a JSON object: {error}") from error
     return data
+
+
+@contextlib.contextmanager
+def lock(folder: Path) -> Generator[None]:
+    """Let one process at a time write into a study; the lock ends with its process.
+
+    Parameters
+    ----------
+    folder : Path
+        Study folder.
+
+    Raises
+    ------
+    ConfigError
+        Another process records into it.
+    RecordingError
+        The folder cannot be written.
+    """
+    path = folder / ".lock"
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ConfigError(
+                f"{folder} is being recorded by another process; wait for it or cancel it"
+            ) from None
+        yield
+    finally:
+        os.close(fd)
 
 
 def _cannot_write(path: Path, error: OSError) -> RecordingError:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import json
 import random
 import re
 import shutil
@@ -17,7 +19,7 @@ from ..errors import ConfigError, RecordingError
 from ..redact import redact_data
 from ..scenario import Scenario, digest, fingerprint
 from .codec import decode, encode, resolve
-from .files import read_json, write_json
+from .files import lock, read_json, write_json
 
 FORMAT = 1
 Order = Literal["interleaved", "sequential"]
@@ -151,12 +153,10 @@ class Study:
         for name, driver in self.drivers().items():
             identity = driver.identify()
             settings = redact_data({"model": identity.model, **identity.settings})
-            arms[name] = {
-                "driver": identity.driver,
-                "version": identity.version,
-                "settings": settings,
-                "digest": digest([identity.driver, identity.version, settings]),
-            }
+            arms[name] = {"driver": identity.driver, "version": identity.version, "settings": settings}
+            if (own := getattr(driver, "gateway", None)) is not None:
+                arms[name]["gateway"] = _described(own, self.keep)
+            arms[name]["digest"] = digest(list(arms[name].values()))
         scenario = self.scenario.to_dict()
         told = dict(scenario)
         if self.keep == "numbers":
@@ -170,8 +170,17 @@ class Study:
             "order": self.order,
             "seed": self.seed,
             "keep": self.keep,
-            "gateway": redact_data(encode(self.gateway, "gateway")),
+            "gateway": _described(self.gateway, self.keep),
         }
+
+
+def _described(gateway: Any, keep: Keep) -> Any:  # noqa: ANN401
+    """Return a gateway's settings; what a script says and what it looks for in prompts is content."""
+    told = redact_data(encode(gateway, "gateway"))
+    if keep == "numbers" and gateway is not None and isinstance(script := told.get("upstream"), dict):
+        for name in ("steps", "side"):
+            script[name] = fingerprint(json.dumps(script.get(name), sort_keys=True))
+    return told
 
 
 def prepare(study: Study, exists: Exists) -> Study:
@@ -203,34 +212,43 @@ def prepare(study: Study, exists: Exists) -> Study:
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder} is a file; choose another folder with to=")
     if file.exists() and exists == "replace":
-        shutil.rmtree(folder)
+        with lock(folder):
+            shutil.rmtree(folder)
     if file.exists():
         if exists == "refuse":
             raise ConfigError(f"{folder} holds a study already; choose another folder, or exists='resume'")
         stored = read_json(file)
-        study = dataclasses.replace(study, seed=stored["seed"])
+        seed, runs = stored.get("seed"), stored.get("runs")
+        if not (isinstance(seed, int) and isinstance(runs, int)):
+            raise RecordingError(f"{file} is damaged: it lacks seed or runs; choose another folder with to=")
+        study = dataclasses.replace(study, seed=seed)
         wanted = study.describe()
-        for key in ("format", "scenario", "arms", "order", "keep", "gateway"):
+        for key in ("format", "keep", "scenario", "arms", "order", "gateway"):
             if (found := _first_difference(stored.get(key), wanted[key], key)) is not None:
                 raise ConfigError(f"{folder} holds another study: {found}; choose another folder with to=")
-        if stored["runs"] != study.runs:
-            write_json(file, {**stored, "runs": max(study.runs, stored["runs"])})
+        if study.runs > runs:
+            write_json(file, {**stored, "runs": study.runs})
         return study
     if folder.exists() and any(folder.iterdir()):
         raise ConfigError(f"{folder} exists and holds no study; choose another folder with to=")
+    about = {
+        **study.describe(),  # what is wrong with an arm is said before anything is touched
+        "created_unix_ns": time.time_ns(),
+        "agentlab": __version__,
+        "runs": study.runs,
+        "machine": provenance(),
+    }
     try:
         (folder / "runs").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RecordingError(
             f"{folder} cannot be made: {error.strerror}; choose another folder with to="
         ) from error
-    about = {
-        "created_unix_ns": time.time_ns(),
-        "agentlab": __version__,
-        "runs": study.runs,
-        "machine": provenance(),
-    }
-    write_json(file, {**study.describe(), **about})
+    try:
+        write_json(file, about)
+    except RecordingError:
+        (folder / "runs").rmdir()  # the same call works once there is room
+        raise
     return study
 
 
@@ -245,14 +263,14 @@ def recorded(folder: Path) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        Each ``run.json``, in order of execution; one that cannot be read is left out.
+        Each ``run.json``, in order of execution; one that cannot be read, or is none, is left out.
     """
     found: list[dict[str, Any]] = []
     for file in sorted((folder / "runs").glob("*/run.json")):
-        try:
-            found.append(read_json(file))
-        except RecordingError:
-            continue
+        with contextlib.suppress(RecordingError):
+            run = read_json(file)
+            if isinstance(run.get("arm"), str) and {"run_index", "status"} <= run.keys():
+                found.append(run)
     return found
 
 
@@ -268,8 +286,9 @@ def missing(study: Study) -> list[Slot]:
     -------
     list of Slot
     """
-    done = {(run["arm"], run["run_index"]) for run in recorded(study.folder) if run["status"] in FINISHED}
-    return [slot for slot in study.slots() if (slot.arm, slot.index) not in done]
+    done = [(run["arm"], run["run_index"]) for run in recorded(study.folder) if run["status"] in FINISHED]
+    known = {pair for pair in done if isinstance(pair[1], int)}
+    return [slot for slot in study.slots() if (slot.arm, slot.index) not in known]
 
 
 def next_sequence(folder: Path) -> int:

@@ -17,7 +17,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -259,10 +258,12 @@ class Children:
                 answer = await asyncio.wait_for(self.ask({"op": "sweep", "term_s": term_s}), term_s + 5)
                 self.survivors = tuple(answer["survivors"])
         if self._lost:
-            self.survivors = await asyncio.to_thread(_kill_marked, self.marker)
+            self.survivors = await _kill_marked(self.marker)
         self._loop.remove_reader(self._sock)
         self._sock.close()
-        await asyncio.to_thread(self._process.wait)
+        # No thread waits: while an interpreter ends there are no new ones.
+        while self._process.poll() is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.002)
         self._lose()
         return self.survivors
 
@@ -368,7 +369,7 @@ class Children:
         self._children.clear()
 
 
-def _kill_marked(marker: str) -> tuple[str, ...]:
+async def _kill_marked(marker: str) -> tuple[str, ...]:
     """Kill what carries the marker in its environment; the way out when the watchdog itself was killed."""
     needle = f"{MARKER}={marker}".encode()
     alive: list[int] = []
@@ -379,7 +380,7 @@ def _kill_marked(marker: str) -> tuple[str, ...]:
         for pid in alive:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        time.sleep(0.02)
+        await asyncio.sleep(0.02)
     return tuple(watchdog.command_of(pid) for pid in alive)
 
 

@@ -303,3 +303,15 @@ async def test_nothing_of_a_driver_survives_the_study(tmp_path):
     await run_study(make(tmp_path, {"a": leaky}))
     assert pids and not any(os.path.exists(f"/proc/{pid}") for pid in pids)
     assert not leaky.scratch.exists()
+
+
+async def test_a_study_that_is_being_recorded_is_not_replaced(tmp_path):
+    async def turn(run, text):
+        await asyncio.sleep(0.3)
+
+    study = make(tmp_path, {"a": Toy(turn)}, runs=1)
+    first = asyncio.create_task(run_study(study))
+    await asyncio.sleep(0.1)
+    with pytest.raises(ConfigError, match="being recorded by another process"):
+        prepare(study, "replace")
+    assert (await first)["status"] == "done" and len(recorded(study.folder)) == 1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ...agents import opencode as agent
-from ...errors import AgentlabError, StartupError
+from ...errors import AgentlabError, CleanupError, StartupError
 from ...redact import Redactor
 from ...wire.children import Child, Children
 from ..base import Arm, Opened, Run
@@ -192,12 +192,25 @@ async def running_server(driver: OpenCode, arm: Arm) -> AsyncGenerator[Server]:
                 renew, workspace, None if driver.workspace is None else Path(driver.workspace)
             )
             children = await stack.enter_async_context(Children())
+            stack.push_async_callback(_end, children, arm)
             api, child = await _launch(driver, arm, children, home, workspace, stack)
         stack.push_async_callback(api.close)
         server = Server(driver, arm, api, child=child, workspace=workspace)
         await server.check()
         await server.warm_up()
         yield server
+
+
+async def _end(children: Children, arm: Arm) -> None:
+    survivors = await children.close(term_s=0.0 if arm.hurry else 0.5)
+    if survivors:
+        raise CleanupError(
+            f"still alive after clean-up: {', '.join(survivors)}; end them by their pid",
+            survivors=survivors,
+            driver="opencode",
+            phase="cleanup",
+            code="survivors",
+        )
 
 
 async def _launch(
