@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentlab import OpenCode, Scenario
+from agentlab import Gateway, OpenCode, Scenario, ScriptedModel, Step, record
 from agentlab.engine.codec import decode, encode
 from agentlab.engine.study import Study, default_folder, missing, next_sequence, prepare, slug
 from agentlab.errors import ConfigError, RecordingError
@@ -115,6 +115,76 @@ def test_numbers_keep_no_text(tmp_path):
     assert not any(word in text for word in ("secret system", "hunter2", "sesame", "private prompt"))
     prepare(study(tmp_path / "c", scenario=Scenario("p", turns=["private prompt"]), keep="content"), "resume")
     assert "private prompt" in (tmp_path / "c" / "study.json").read_text()
+
+
+def script(text, **step):
+    return Gateway(ScriptedModel([Step(text=text, **step)], match="rule"))
+
+
+def test_numbers_keep_nothing_that_a_script_says_or_looks_for(tmp_path):
+    gateway = script("secret answer", tools=[{"name": "write", "arguments": {"content": "secret file"}}])
+    own = script("x", when={"last_user_contains": "secret prompt"})
+    arms = {"a": OpenCode("lab/m"), "b": OpenCode("lab/m", gateway=own)}
+    prepare(study(tmp_path / "n", gateway=gateway, arms=arms), "refuse")
+    assert "secret" not in (tmp_path / "n" / "study.json").read_text()
+    prepare(study(tmp_path / "c", gateway=gateway, arms=arms, keep="content"), "refuse")
+    assert "secret answer" in (tmp_path / "c" / "study.json").read_text()
+
+
+def test_another_gateway_is_another_study_also_when_it_is_an_arms_own(tmp_path):
+    prepare(study(tmp_path / "s", gateway=script("x")), "refuse")
+    with pytest.raises(ConfigError, match=r"gateway\.upstream\.steps\.sha256 is"):
+        prepare(study(tmp_path / "s", gateway=script("y")), "resume")
+    arms = [{"a": OpenCode("lab/m", gateway=script(text))} for text in "xy"]
+    prepare(study(tmp_path / "own", arms=arms[0]), "refuse")
+    with pytest.raises(ConfigError, match=r"arms\.a\.gateway\.upstream\.steps\.sha256 is"):
+        prepare(study(tmp_path / "own", arms=arms[1]), "resume")
+
+
+def test_what_is_wrong_with_an_arm_is_said_before_a_folder_is_made(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be imported"):
+        prepare(study(tmp_path / "s", arms={"a": "nowhere:nothing"}), "resume")
+    assert not (tmp_path / "s").exists()
+
+
+def test_no_room_for_a_study_leaves_nothing_in_the_way_of_the_next_try(tmp_path, monkeypatch):
+    def full(path, data):
+        raise RecordingError(f"{path} cannot be written: No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(RecordingError):
+        patch.setattr("agentlab.engine.study.write_json", full)
+        prepare(study(tmp_path / "s"), "resume")
+    assert len(missing(prepare(study(tmp_path / "s"), "resume"))) == 12
+
+
+@pytest.mark.parametrize("change", [{"seed": None}, {"seed": "7"}, {"runs": None}, {"runs": [4]}])
+def test_a_damaged_study_is_named(tmp_path, change):
+    prepare(study(tmp_path / "s"), "resume")
+    file = tmp_path / "s" / "study.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    with pytest.raises(RecordingError, match="is damaged"):
+        prepare(study(tmp_path / "s"), "resume")
+
+
+@pytest.mark.parametrize("state", [{}, {"arm": ["a"], "run_index": 0, "status": "complete"}, {"arm": "a"}])
+def test_a_damaged_run_is_made_again(tmp_path, state):
+    made = prepare(study(tmp_path / "s"), "resume")
+    (tmp_path / "s" / "runs" / "0000-a").mkdir()
+    (tmp_path / "s" / "runs" / "0000-a" / "run.json").write_text(json.dumps(state))
+    assert len(missing(made)) == 12 and next_sequence(made.folder) == 1
+
+
+def test_keeping_more_or_less_is_named_without_the_texts(tmp_path):
+    prepare(study(tmp_path / "s"), "refuse")
+    with pytest.raises(ConfigError, match="another study: keep is 'numbers' there, 'content' here"):
+        prepare(study(tmp_path / "s", keep="content"), "resume")
+
+
+@pytest.mark.parametrize("seed", ["7", 1.5, True, -1])
+def test_a_seed_is_a_whole_number(tmp_path, seed):
+    with pytest.raises(ConfigError, match="seed"):
+        record(SCENARIO, ARMS, seed=seed, to=tmp_path / "s")
+    assert not (tmp_path / "s").exists()
 
 
 def test_a_job_comes_back_as_it_went(tmp_path):
