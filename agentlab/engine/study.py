@@ -19,7 +19,7 @@ from ..errors import ConfigError, RecordingError
 from ..redact import redact_data
 from ..scenario import Scenario, digest, fingerprint
 from .codec import decode, encode, resolve
-from .files import read_json, write_json
+from .files import lock, read_json, write_json
 
 FORMAT = 1
 Order = Literal["interleaved", "sequential"]
@@ -212,7 +212,8 @@ def prepare(study: Study, exists: Exists) -> Study:
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder} is a file; choose another folder with to=")
     if file.exists() and exists == "replace":
-        shutil.rmtree(folder)
+        with lock(folder):
+            shutil.rmtree(folder)
     if file.exists():
         if exists == "refuse":
             raise ConfigError(f"{folder} holds a study already; choose another folder, or exists='resume'")
