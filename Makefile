@@ -10,7 +10,7 @@ help:
 	@echo "make demo    measure two prompts on the real OpenCode and write a report into reports/"
 	@echo "make test    check style and types, then run all tests"
 	@echo "make format  format the code"
-	@echo "make figure  the demo again, and its figure into docs/images/ (shown in the README)"
+	@echo "make figure  the demo with 10 runs an arm: the example that is shipped, and the README's figure"
 
 demo: setup-demo
 	@$(VENV)/python -m agentlab demo
@@ -28,7 +28,7 @@ format: setup-test
 	$(VENV)/ruff format .
 
 figure: setup-demo
-	@$(VENV)/python scripts/readme_figure.py
+	@$(VENV)/python data/record_example.py
 
 setup-demo:
 	@$(PYTHON) scripts/setup.py demo

@@ -1,7 +1,9 @@
 import json
 import os
 import shutil
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -9,6 +11,8 @@ import agentlab as al
 from agentlab.errors import ConfigError, ImportFormatError, RecordingError
 from agentlab.frames.tables import TABLES
 from agentlab.testing.recordings import SyntheticArm, SyntheticStudy, write_study
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -86,7 +90,7 @@ def test_the_cache_is_safe_to_delete_to_damage_and_to_forbid(folder):
 
 def test_the_package_is_never_written_to():
     example = al.example("cache")
-    assert len(al.load(example).turns) == 24
+    assert len(al.load(example).turns) == 60
     assert not (example / "tables").exists()
 
 
@@ -231,17 +235,31 @@ def test_an_unknown_example_names_those_there_are():
         al.example("nope")
 
 
-def test_the_example_is_what_its_script_makes(tmp_path):
+def test_the_example_is_the_recording_that_was_summed():
     import runpy
-    from pathlib import Path
 
-    script = Path(__file__).resolve().parents[2] / "data" / "make_example_cache.py"
-    made = runpy.run_path(str(script))
-    made["make"](tmp_path / "cache")
-    sums = (script.parent / "cache.sha256").read_text()
-    assert made["sums"](tmp_path / "cache") == sums
-    assert made["sums"](al.example("cache")) == sums
-    assert json.loads((al.example("cache") / "study.json").read_text())["synthetic"] is True
+    script = ROOT / "data" / "record_example.py"
+    sums = runpy.run_path(str(script), run_name="example")["sums"]
+    assert sums(al.example("cache")) == (script.parent / "cache.sha256").read_text()
+
+
+def test_the_readmes_figure_can_be_drawn_again_from_the_example():
+    from agentlab.metrics import CACHE_HIT_RATE, TTFT, TURN_LATENCY
+
+    again = al.compare(al.load(al.example("cache")), CACHE_HIT_RATE, TTFT, TURN_LATENCY, reference="stable")
+    drawn = pd.read_csv(ROOT / "docs" / "images" / "cache.csv")
+    assert list(again["arm"]) == list(drawn["arm"]) and list(again["kind"]) == list(drawn["kind"])
+    for column in ("estimate", "lower", "upper"):
+        ours, theirs = again[column].to_numpy(float, na_value=float("nan")), drawn[column].to_numpy(float)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
+def test_the_example_holds_nothing_private():
+    stored = b"".join(p.read_bytes() for p in al.example("cache").rglob("*") if p.is_file())
+    assert not any(
+        word in stored for word in (b"Read package.json", b"/tmp/", b"/root", b"/home/", b"Bearer")
+    )
+    assert b'"content"' not in stored
 
 
 def test_reading_a_study_opens_no_file_for_writing_outside_tables(folder):
