@@ -1,7 +1,8 @@
 """Record the shipped example ``agentlab/data/cache`` with the demo, and put its figure into the README.
 
-``make figure`` runs it: 10 runs of each arm on the real OpenCode with the scripted model. Latencies are in it,
-so let the machine be quiet. A second recording gives other numbers; ``cache.sha256`` says which one is shipped.
+``make figure`` runs it: 10 runs of each arm on the real OpenCode with the scripted model. Latencies are in
+it, so let the machine be quiet. A second recording gives other numbers; ``cache.sha256`` says which one is
+shipped.
 """
 
 from __future__ import annotations
