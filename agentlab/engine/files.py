@@ -67,7 +67,7 @@ class LineWriter:
 
 
 def write_json(path: Path, data: Mapping[str, Any]) -> None:
-    """Write a whole JSON file under a temporary name, then rename it.
+    """Write a whole JSON file (mode 0600) under a temporary name, then rename it.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def write_json(path: Path, data: Mapping[str, Any]) -> None:
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with open(temporary, "wb", opener=_private) as file:
             file.write(msgspec.json.format(_encode(data), indent=1) + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -92,6 +92,10 @@ def write_json(path: Path, data: Mapping[str, Any]) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise _cannot_write(path, error) from error
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -36,11 +36,16 @@ class Quiet:
     Parameters
     ----------
     cpu_some_avg10 : float, default 25
-        Largest CPU pressure (PSI ``some avg10``), per cent.
+        Largest CPU pressure (PSI ``some avg10``), in percent (0..100) of the last 10 s.
     memory_some_avg10 : float, default 1
-        Largest memory pressure, per cent.
+        Largest memory pressure, likewise in percent.
     wait_s : float, default 20
         Longest wait before a run, in seconds. Then the run goes on and carries the issue ``not_quiet``.
+
+    Examples
+    --------
+    >>> Quiet(wait_s=60).cpu_some_avg10
+    25.0
     """
 
     cpu_some_avg10: float = 25.0

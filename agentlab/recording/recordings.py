@@ -29,7 +29,7 @@ class Recording:
     >>> import agentlab as al
     >>> run = al.load(al.example("cache"))[0]
     >>> run.events[0]["kind"], len(run.table("turns"))
-    ('run.begin', 2)
+    ('run.begin', 3)
     """
 
     def __init__(self, info: RunInfo, table: Any) -> None:  # noqa: ANN401
