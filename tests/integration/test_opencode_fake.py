@@ -208,8 +208,14 @@ class Lab:
         return load(self.log.folder.parent.parent)
 
 
+@pytest.fixture
+def keep(request):
+    """What is stored."""
+    return getattr(request, "param", "numbers")
+
+
 @pytest_asyncio.fixture
-async def lab(tmp_path):
+async def lab(tmp_path, keep):
     driver = OpenCode("lab/m")
     study = Study(
         folder=tmp_path / "s", scenario=SCENARIO, arms={"a": driver}, runs=1, order="interleaved", seed=1
@@ -221,7 +227,7 @@ async def lab(tmp_path):
         sequence=0,
         scenario=SCENARIO,
         identity=driver.identify(),
-        keep="numbers",
+        keep=keep,
         redactor=Redactor(),
     )
     async with Fake(plain) as fake:
@@ -442,6 +448,22 @@ async def test_a_tool_without_a_name_is_kept_and_meets_no_requirement(lab):
     await lab.prompt("x")
     assert lab.codes == {} and len(lab.events("chunk")) == 1
     assert lab.tables().tools["name"].isna().all()
+
+
+@pytest.mark.parametrize("keep", ["numbers", "content"], indirect=True)
+async def test_a_character_that_the_model_cut_in_two_is_text(lab, keep):
+    async def turn(fake, session, message):
+        await fake.user(session, message)
+        for half in ("\ud83d", "\ude00"):
+            await fake.text(session, message, half)
+        await fake.idle(session)
+        return fake.reply(session, message, "\ud83d")
+
+    lab.fake.turn = turn
+    await lab.prompt("x")
+    assert lab.codes == {} and lab.events("turn.end")[0]["reason"] == "complete"
+    sizes = [(e["n_chars"], e["n_bytes"], e.get("content")) for e in lab.events("chunk")]
+    assert sizes == [(1, 3, {"text": "\ufffd"} if keep == "content" else None)] * 2
 
 
 async def test_a_line_that_is_no_json_discards_whoevers_it_is(lab):

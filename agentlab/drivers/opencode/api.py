@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 import secrets
 import string
 import time
 from typing import Any
 
 import httpx
+import msgspec
 
 from ...errors import AgentExited, DriverError, DriverTimeout, ProtocolError
 
@@ -59,6 +61,35 @@ def event_unix_ms(event_id: str, near_unix_ms: int) -> int | None:
         return None
     half = 2**35
     return near_unix_ms + (low - near_unix_ms + half) % (2 * half) - half
+
+
+def decode(text: str | bytes) -> Any:  # noqa: ANN401
+    r"""Decode JSON in which a model may have cut a character in two.
+
+    Parameters
+    ----------
+    text : str or bytes
+        JSON; half of a surrogate pair becomes U+FFFD, as it cannot be encoded.
+
+    Returns
+    -------
+    JSON data
+
+    Raises
+    ------
+    ValueError
+        It is no JSON.
+
+    Examples
+    --------
+    >>> decode('{"delta": "\\ud83d"}') == {"delta": "\ufffd"}
+    True
+    """
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.MsgspecError:
+        plain = json.dumps(json.loads(text), ensure_ascii=False)
+        return json.loads(plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 class Api:
@@ -140,7 +171,7 @@ class Api:
         if "json" not in reply.headers.get("content-type", ""):
             raise ProtocolError(f"{method} {route}: the reply is not JSON", driver="opencode")
         try:
-            return reply.json(), stamp
+            return decode(reply.content), stamp
         except ValueError as error:
             raise ProtocolError(
                 f"{method} {route}: the reply is not valid JSON", driver="opencode"

@@ -8,13 +8,11 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
-import msgspec
-
 from ...errors import AgentlabError, DriverError, DriverTimeout
 from ...wire.eventsource import EventSource
 from ...wire.sse import SSEEvent
 from ..base import Run
-from .api import Api, event_unix_ms
+from .api import Api, decode, event_unix_ms
 from .normalise import Normaliser
 
 #: The server sends a heartbeat every 10 s.
@@ -147,10 +145,10 @@ class Stream:
 
     def _decode(self, event: SSEEvent) -> None:
         try:
-            data: Any = msgspec.json.decode(event.data)
+            data: Any = decode(event.data)
             data = data.get("payload", data)  # one route wraps its events
             kind, properties, number = data["type"], data.get("properties"), data.get("id")
-        except (msgspec.MsgspecError, AttributeError, KeyError, TypeError):
+        except (ValueError, AttributeError, KeyError, TypeError):
             self._tell("stream_malformed", discard=True)
             return
         if kind == "server.connected":
