@@ -61,3 +61,8 @@ def test_unreadable_json_is_named(tmp_path):
         read_json(tmp_path / "x.json")
     with pytest.raises(RecordingError, match="No such file"):
         read_json(tmp_path / "y.json")
+
+
+def test_whole_files_are_the_owners_alone(tmp_path):
+    write_json(tmp_path / "study.json", {"turns": ["with keep='content' a prompt"]})
+    assert (tmp_path / "study.json").stat().st_mode & 0o777 == 0o600
