@@ -89,7 +89,9 @@ class ArmStyle:
 def style() -> Generator[None]:
     """Draw in the style of agentlab inside the ``with`` block.
 
-    Matplotlib's settings are back to what they were when the block ends.
+    Matplotlib's settings are back to what they were when the block ends, but for its interactive mode: the
+    first figure of a notebook loads the notebook's backend, which switches that on for good; without it no
+    later figure of the notebook would be shown.
 
     Yields
     ------
@@ -107,8 +109,15 @@ def style() -> Generator[None]:
     """
     import matplotlib
 
-    with matplotlib.rc_context(_RC):
-        yield
+    interactive = matplotlib.is_interactive()
+    try:
+        with matplotlib.rc_context(_RC):
+            try:
+                yield
+            finally:
+                interactive = matplotlib.is_interactive()
+    finally:
+        matplotlib.interactive(interactive)
 
 
 def arm_styles(arms: Sequence[str]) -> dict[str, ArmStyle]:
