@@ -139,6 +139,9 @@ def test_quickstart(tmp_path):
         NOTEBOOKS / "00_quickstart.ipynb", tmp_path / "out.ipynb", {"runs": 1, "study": "mine"}
     )
     _check_static(_outputs(executed.notebook))
+    for cell in json.loads(executed.notebook.read_text())["cells"]:
+        if "al.plot_" in "".join(cell["source"]):
+            assert ["image/png" in out["data"] for out in cell["outputs"]] == [True], cell["source"]
     recs = agentlab.load(tmp_path / "mine")
     assert [run.status for run in (r.info for r in recs)] == ["complete"] * 2
 
@@ -151,3 +154,5 @@ def test_notebook_is_committed_clean(path):
     assert sum("parameters" in cell["metadata"].get("tags", ()) for cell in code) == 1
     assert "check_parameters()" in "".join("".join(cell["source"]) for cell in code)
     assert notebook["metadata"]["kernelspec"]["name"] == "python3"
+    text = "".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "markdown")
+    assert "\\n" not in text
