@@ -12,7 +12,7 @@ from agentlab import Gateway, OpenCode, Scenario, ScriptedModel, StartupError, S
 from agentlab.drivers.opencode.server import running_server
 from agentlab.engine.runlog import RunLog
 from agentlab.engine.study import Slot
-from agentlab.errors import AgentExited, DriverError, DriverTimeout
+from agentlab.errors import AgentExited, ConfigError, DriverError, DriverTimeout
 from agentlab.gateway import Fault
 from agentlab.redact import Redactor
 
@@ -292,14 +292,18 @@ async def test_a_wrong_agent_or_model_is_named_before_anything_is_measured(lab, 
     server, arm = lab
     wrong = dataclasses.replace(driver, **settings, url=server.api.url, auth=server.api.auth)
     with pytest.raises(StartupError, match=message):
-        async with running_server(wrong, arm):
+        async with running_server(wrong, dataclasses.replace(arm, gateway=None)):
             pass
 
 
 async def test_a_server_of_ones_own_is_used_and_left_running(lab, log, driver):
     server, arm = lab
     attached = dataclasses.replace(driver, url=server.api.url, auth=server.api.auth)
-    async with running_server(attached, arm) as other, other.session(log) as session:
+    with pytest.raises(ConfigError, match="asks its own provider"):
+        async with running_server(attached, arm):
+            pass
+    alone = dataclasses.replace(arm, gateway=None)
+    async with running_server(attached, alone) as other, other.session(log) as session:
         await session.prompt("[plain]")
     assert codes(log) == {}
     await server.check()

@@ -16,6 +16,8 @@ from ..base import Arm, Identity, Opened, RunsAlone
 if TYPE_CHECKING:
     from ...gateway import Gateway
 
+NO_GATEWAY = "a server that runs already asks its own provider; leave url away, or measure without a gateway"
+
 
 @dataclasses.dataclass(frozen=True)
 class OpenCode(RunsAlone):
@@ -44,7 +46,8 @@ class OpenCode(RunsAlone):
     server : {"arm", "run"}
         One server for all runs of the arm, or a fresh one for each.
     url : str, optional
-        Use a server that runs already; it is not configured, not warmed up otherwise, and not ended.
+        Use a server that runs already. It is not configured here, so no gateway can stand before its model,
+        and not ended.
     auth : (user, password), optional
         HTTP Basic credentials of that server; never stored.
     headers : sequence of (name, value)
@@ -90,6 +93,8 @@ class OpenCode(RunsAlone):
             raise ConfigError("OpenCode(agent=''): name an agent, e.g. 'build'")
         if self.url is not None and not self.url.startswith(("http://", "https://")):
             raise ConfigError(f"OpenCode(url={self.url!r}): write http://HOST:PORT")
+        if self.url is not None and self.gateway is not None:
+            raise ConfigError(f"OpenCode(url=..., gateway=...): {NO_GATEWAY}")
         if self.workspace is not None and not Path(self.workspace).is_dir():
             raise ConfigError(f"OpenCode(workspace={str(self.workspace)!r}): there is no such folder")
         if self.auth is not None:

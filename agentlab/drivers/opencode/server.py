@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ...agents import opencode as agent
-from ...errors import AgentlabError, CleanupError, StartupError
+from ...errors import AgentlabError, CleanupError, ConfigError, StartupError
 from ...redact import Redactor
 from ...wire.children import Child, Children
 from ..base import Arm, Opened, Run
+from . import NO_GATEWAY
 from .api import Api
 from .session import (
     HURRY_S,
@@ -175,6 +176,8 @@ async def running_server(driver: OpenCode, arm: Arm) -> AsyncGenerator[Server]:
 
     Raises
     ------
+    ConfigError
+        A gateway is to stand before a server that runs already.
     StartupError
         It did not become ready; the message holds the redacted end of its output.
     """
@@ -182,6 +185,8 @@ async def running_server(driver: OpenCode, arm: Arm) -> AsyncGenerator[Server]:
         workspace: Path | None = None
         child: Child | None = None
         if driver.url is not None:
+            if arm.gateway is not None:
+                raise ConfigError(f"arm {arm.name!r}, OpenCode(url=...), record(gateway=...): {NO_GATEWAY}")
             api = Api(driver.url, auth=driver.auth, headers=tuple(driver.headers))
         else:
             home = arm.scratch / secrets.token_hex(4)

@@ -141,6 +141,11 @@ def test_another_gateway_is_another_study_also_when_it_is_an_arms_own(tmp_path):
         prepare(study(tmp_path / "own", arms=arms[1]), "resume")
 
 
+def test_a_gateway_before_a_server_that_runs_already_is_refused():
+    with pytest.raises(ConfigError, match="asks its own provider"):
+        OpenCode("lab/m", url="http://127.0.0.1:1", gateway=script("x"))
+
+
 def test_what_is_wrong_with_an_arm_is_said_before_a_folder_is_made(tmp_path):
     with pytest.raises(ConfigError, match="cannot be imported"):
         prepare(study(tmp_path / "s", arms={"a": "nowhere:nothing"}), "resume")
