@@ -204,16 +204,22 @@ def _new_log(study: Study, slot: Slot, arm: _Arm) -> RunLog:
 
 
 async def _start_gateways(study: Study, stack: AsyncExitStack, children: Children) -> dict[str, Any]:
-    """Start one gateway process for each distinct setting; a driver's own goes before the study's."""
-    live: dict[int, Any] = {}
-    wanted = {name: getattr(d, "gateway", None) or study.gateway for name, d in study.drivers().items()}
-    for gateway in wanted.values():
-        if gateway is not None and id(gateway) not in live:
-            started = await gateway.start(folder=study.folder, keep=study.keep, children=children)
-            stack.push_async_callback(started.close)
-            await started.idle()  # what comes before the first run is warm-up
-            live[id(gateway)] = started
-    return {name: live.get(id(gateway)) for name, gateway in wanted.items()}
+    """Start the study's gateway, and one for each arm that has its own, which goes before the study's."""
+    shared: Any = None
+    live: dict[str, Any] = {}
+    for name, driver in study.drivers().items():
+        own = getattr(driver, "gateway", None)
+        wanted = own if own is not None else study.gateway
+        if own is None and shared is not None:
+            live[name] = shared
+        elif wanted is None:
+            live[name] = None
+        else:
+            live[name] = await wanted.start(folder=study.folder, keep=study.keep, children=children)
+            stack.push_async_callback(live[name].close)
+            await live[name].idle()  # what comes before the first run is warm-up
+            shared = live[name] if own is None else shared
+    return live
 
 
 async def _point_gateway(arm: _Arm, log: RunLog | None) -> None:

@@ -315,3 +315,34 @@ async def test_a_study_that_is_being_recorded_is_not_replaced(tmp_path):
     with pytest.raises(ConfigError, match="being recorded by another process"):
         prepare(study, "replace")
     assert (await first)["status"] == "done" and len(recorded(study.folder)) == 1
+
+
+class FakeGateway:
+    """Counts its starts; it cannot show what a gateway does."""
+
+    def __init__(self):
+        self.starts, self.token, self.runs = 0, "token", []
+
+    async def start(self, **_):
+        self.starts += 1
+        return self
+
+    async def idle(self):
+        return 0
+
+    async def begin(self, run_id, arm, file):
+        self.runs.append(arm)
+
+    async def close(self):
+        pass
+
+
+async def test_an_arms_own_gateway_is_its_own_also_when_two_arms_name_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr("agentlab.engine.study._described", lambda gateway, keep: None)
+    own, shared = FakeGateway(), FakeGateway()
+    arms = {name: Toy() for name in "abcd"}
+    arms["a"].gateway = arms["b"].gateway = own  # two equal ones once they have crossed to another process
+    study = make(tmp_path, arms, runs=1, gateway=shared)
+    assert (await run_study(study))["status"] == "done"
+    assert (own.starts, shared.starts) == (2, 1)
+    assert set(own.runs) == {"a", "b"} and set(shared.runs) == {"c", "d"}
