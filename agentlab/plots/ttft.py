@@ -83,7 +83,9 @@ def plot_ttft(
     used = turns[_true(turns, "eligible", default=True)]
     if not warmup:
         used = used[~_true(used, "warmup", default=False)]
-    arms = list(dict.fromkeys(map(str, [*(runs if runs is not None else turns)["arm"]])))
+    # In the order of the study, as the figure of estimates has them: an arm keeps its colour.
+    stated = () if runs is None else getattr(recs_or_turns, "arms", ())
+    arms = list(dict.fromkeys(map(str, [*stated, *(runs if runs is not None else turns)["arm"]])))
     lines = _lines(used, arms)
     notes = _caption(turns, used, runs, arms, lines, warmup=warmup)
     with style():

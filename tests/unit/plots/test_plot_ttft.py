@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from agentlab import example, load
 from agentlab.errors import ConfigError
 from agentlab.plots.canvas import origin_of
 from agentlab.plots.ttft import RUNGS, plot_ttft
@@ -151,6 +152,13 @@ def test_draws_into_a_given_axes() -> None:
 def test_other_things_are_refused(wrong) -> None:
     with pytest.raises(ConfigError, match="give Recordings, or their table"):
         plot_ttft(wrong)
+
+
+def test_arms_stand_in_the_order_of_the_study_as_in_the_estimates() -> None:
+    recs = load(example("cache"))
+    assert recs.runs["arm"].iloc[0] != recs.arms[0]  # the order of execution is another
+    (drawn,) = origin_of(plot_ttft(recs).figure)["drawn_by"]  # pyright: ignore[reportArgumentType]
+    assert drawn["arms"] == list(recs.arms)
 
 
 def test_provenance_names_study_and_arms() -> None:
