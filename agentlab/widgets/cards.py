@@ -50,7 +50,7 @@ def recordings_card(recs: Recordings) -> Bundle:
     used, total = sum(arm["n_used"] for arm in arms), len(recs)
     names = list(dict.fromkeys(map(str, recs.runs["study"]))) if total else []
     title = f"{', '.join(names) or 'Recordings'}: "
-    title += f"{used:,} of {words.count(total, 'run')} used" if total else "no run was recorded"
+    title += f"{used:,} of {words.count(total, 'run')} used" if total else "no run"
     counts = _counts(recs)
     head = ["arm", "used", "runs", "discarded because", "turns", "TTFT unknown", "requests", "tokens unknown"]
     cells = [_recordings_cells(arm, counts.get(arm["arm"], {})) for arm in arms]

@@ -138,7 +138,7 @@ def test_recordings_say_what_is_used_and_why_the_rest_is_not() -> None:
 def test_recordings_without_runs() -> None:
     bundle = recordings_card(FakeRecordings(0, 0))  # pyright: ignore[reportArgumentType]
     check(bundle)
-    assert "no run was recorded" in bundle["text/plain"]
+    assert "Recordings: no run\n" in bundle["text/plain"]
 
 
 def test_a_damaged_table_leaves_its_counts_unknown() -> None:
