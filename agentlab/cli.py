@@ -92,7 +92,8 @@ def _problem(message: str, code: int, debug: bool) -> int:
         import traceback
 
         traceback.print_exc()
-    say(" ".join(message.split("\n")))
+    *lines, last = message.splitlines() or [""]
+    say(" ".join([*(line if line.endswith((".", ":")) else f"{line}." for line in lines), last]))
     return code
 
 
@@ -127,6 +128,7 @@ def _warnings_in_a_line() -> Generator[None]:
                 show(message, category, *where, **more)
 
         warnings.showwarning = in_a_line
+        warnings.simplefilter("always", AgentlabWarning)  # said each time, whatever -W or PYTHONWARNINGS asks
         yield
 
 

@@ -14,11 +14,12 @@ from .scenario import Scenario
 if TYPE_CHECKING:
     from .drivers.opencode import OpenCode
 
-#: What the original cache measurement asked: the same nonce begins both prompts of a session.
+#: The study of the README and of notebooks/10_cache.ipynb: the same nonce begins all prompts of a session.
 CACHE_PROBE = Scenario(
     "cache-probe",
     turns=[
         "Session marker: {nonce}. Read package.json, then write one todo.",
+        "Session marker: {nonce}. Explain what a manifest is for.",
         "Session marker: {nonce}. Reply exactly: follow-up complete.",
     ],
     require=("tool:read", "tool:todowrite", "text"),

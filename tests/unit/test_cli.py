@@ -10,6 +10,7 @@ import pytest
 
 import agentlab
 from agentlab import cli, cli_record
+from agentlab.demo import NOTEBOOKS
 from agentlab.errors import AgentlabError, ConfigError, InterruptedByUser, RecordingError, StartupError
 
 
@@ -106,7 +107,7 @@ def test_debug_shows_the_traceback(recorded, capsys):
     assert cli.main(["record", "opencode", "--gateway-script", "cache-probe", "--debug"]) == 2
     err = capsys.readouterr().err
     assert "Traceback" in err
-    assert err.endswith("agentlab: bad setting\n")
+    assert err.endswith("agentlab: bad. setting\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -182,6 +183,20 @@ def test_scenario_from_a_file(tmp_path):
 def test_probe_begins_with_a_fresh_marker():
     # A nonce at the end would let one run's cache serve the next run's prompts.
     assert all(turn.startswith("Session marker: {nonce}") for turn in cli_record.CACHE_PROBE.turns)
+
+
+def test_probe_is_that_of_the_notebook_so_that_one_name_means_one_study():
+    turns = cli_record.CACHE_PROBE.turns
+    cells = json.loads((NOTEBOOKS / "10_cache.ipynb").read_text())["cells"]
+    source = next("".join(cell["source"]) for cell in cells if "al.Scenario(" in "".join(cell["source"]))
+    assert all(f'"{turn}"' in source for turn in turns) and source.count("{nonce}") == len(turns)
+
+
+def test_lines_of_an_error_become_sentences(recorded, capsys):
+    recorded(error=StartupError("It is not installed. Run: agentlab install opencode\nThe study ended."))
+    assert cli.main(["record", "opencode", "--gateway-script", "cache-probe"]) == 1
+    said = "It is not installed. Run: agentlab install opencode. The study ended."
+    assert capsys.readouterr().err == f"agentlab: {said}\n"
 
 
 def test_doctor_answers_by_exit_code(monkeypatch, tmp_path, capsys):
