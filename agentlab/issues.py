@@ -63,6 +63,7 @@ CODES: dict[str, str] = {
     "not_quiet": "the machine was under CPU or memory pressure",
     "pressure_unknown": "the kernel reports no pressure (PSI): whether the machine was quiet is unknown",
     "gateway_unattributed": "the gateway saw requests that belong to no session of the run",
+    "gateway_gone": "the gateway's process ended during the run, which is therefore made again on resume",
     "gateway_fault": "the gateway's upstream failed; detail holds status or kind",
     "import_note": "a remark of the reader of a foreign file",
 }

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..drivers.base import Driver, Identity, LiveGateway, Opened
-from ..errors import AgentExited, AgentlabError, ConfigError, RecordingError, StartupError
+from ..errors import AgentExited, AgentlabError, ConfigError, GatewayError, RecordingError, StartupError
 from ..redact import Redactor
 from ..scenario import Scenario
 from ..wire.children import Children
@@ -100,6 +100,8 @@ async def conduct(study: Study, stop: Stop) -> None:
         An arm could not be opened before the first run.
     RecordingError
         The disk is full or the folder is gone.
+    GatewayError
+        The gateway is gone; the run under way is marked and made again on resume.
     asyncio.CancelledError
         It was asked to stop; the run under way is marked.
     """
@@ -139,6 +141,10 @@ async def _record_runs(study: Study, arms: dict[str, _Arm], observer: Observer) 
             status = "cancelled"
             log.issue(arm.stop.reason or "cancelled", discard=True)
             raise
+        except GatewayError as error:  # our own failure, not the agent's: the run is made again
+            status = "cancelled"
+            log.issue("gateway_gone", str(error), discard=True)
+            raise
         finally:
             with contextlib.suppress(RecordingError):
                 log.finish(status, observer=observer.end(), quiet=quiet)
@@ -158,7 +164,7 @@ async def _make_run(study: Study, arm: _Arm, log: RunLog) -> str:
             await asyncio.sleep(study.scenario.tail_s)
             log.phase = "cleanup"
         _check_requirements(study.scenario, log)
-    except (RecordingError, ConfigError):
+    except (RecordingError, ConfigError, GatewayError):
         raise
     except Exception as error:
         text = str(error) if isinstance(error, AgentlabError) else f"{type(error).__name__}: {error}"

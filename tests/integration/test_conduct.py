@@ -12,7 +12,14 @@ from agentlab import Scenario, Timeouts
 from agentlab.drivers.base import Identity
 from agentlab.engine.conduct import Stop, conduct
 from agentlab.engine.study import Study, missing, prepare, recorded
-from agentlab.errors import AgentExited, ConfigError, DriverTimeout, RecordingError, StartupError
+from agentlab.errors import (
+    AgentExited,
+    ConfigError,
+    DriverTimeout,
+    GatewayError,
+    RecordingError,
+    StartupError,
+)
 from agentlab.host.worker import carry_out
 from agentlab.wire.children import Children
 
@@ -321,13 +328,15 @@ class FakeGateway:
     """Counts its starts; it cannot show what a gateway does."""
 
     def __init__(self):
-        self.starts, self.token, self.runs = 0, "token", []
+        self.starts, self.token, self.runs, self.gone = 0, "token", [], False
 
     async def start(self, **_):
         self.starts += 1
         return self
 
     async def idle(self):
+        if self.gone:
+            raise GatewayError("the gateway's process is gone")
         return 0
 
     async def begin(self, run_id, arm, file):
@@ -346,3 +355,18 @@ async def test_an_arms_own_gateway_is_its_own_also_when_two_arms_name_the_same(t
     assert (await run_study(study))["status"] == "done"
     assert (own.starts, shared.starts) == (2, 1)
     assert set(own.runs) == {"a", "b"} and set(shared.runs) == {"c", "d"}
+
+
+async def test_a_gateway_that_dies_in_a_run_is_not_the_agents_failure(tmp_path, monkeypatch):
+    monkeypatch.setattr("agentlab.engine.study._described", lambda gateway, keep: None)
+    gateway = FakeGateway()
+
+    def turn(run, text):
+        gateway.gone = True
+        raise DriverTimeout("nothing happened", code="turn_stalled")
+
+    study = make(tmp_path, {"a": Toy(turn)}, gateway=gateway)
+    outcome = await run_study(study)
+    assert outcome["error"]["type"] == "GatewayError"
+    assert codes(study) == [["turn_stalled", "gateway_gone"]]
+    assert len(missing(study)) == 2  # it is made again
