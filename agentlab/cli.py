@@ -180,10 +180,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    from .demo import default_folder, make_report
+    from .demo import default_folder, estimates_text, make_report
 
     folder: Path = options.to or default_folder()
     page = make_report(folder, runs=options.runs, seed=options.seed, say=say)
+    print(estimates_text(page.parent))
     print(page)
     return DONE
 

@@ -49,13 +49,15 @@ def make_report(folder: Path, *, runs: int = 6, seed: int = 7, say: Say) -> Path
     Raises
     ------
     ConfigError
-        The folder exists, or agentlab is not used from its repository.
+        The folder exists, `runs` is below 1, or agentlab is not used from its repository.
     """
     notebook = NOTEBOOKS / "10_cache.ipynb"
     if not notebook.is_file():
         raise ConfigError(
             "the demo runs a notebook of agentlab's repository, which is not here. Clone it and run make demo"
         )
+    if runs < 1:
+        raise ConfigError(f"demo: --runs {runs}: give a whole number from 1")
     if folder.exists():
         raise ConfigError(f"{folder} exists; give --to a new folder")
     from .agents import install
@@ -77,6 +79,25 @@ def make_report(folder: Path, *, runs: int = 6, seed: int = 7, say: Say) -> Path
             raise InterruptedByUser(f"interrupted. {kept}") from None
     with _stage("report", say):
         return to_html(executed.notebook, folder / "report.html")
+
+
+def estimates_text(folder: Path) -> str:
+    """Return the estimates of a report as text, read from the data of its figure.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        As given to :func:`make_report`.
+
+    Returns
+    -------
+    str
+    """
+    import pandas as pd
+
+    from .widgets.cards import estimates_card
+
+    return estimates_card(pd.read_parquet(folder / "figures" / "cache.parquet"))["text/plain"]
 
 
 @contextmanager

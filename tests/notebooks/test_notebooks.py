@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import agentlab
-from agentlab.demo import NOTEBOOKS
+from agentlab.demo import NOTEBOOKS, estimates_text
 from agentlab.errors import AgentlabError, ConfigError
 from agentlab.notebook import run_notebook, to_html
 
@@ -80,6 +80,7 @@ def test_cache_leaves_figures_and_tables(report):
         assert (folder / "tables" / f"{name}.csv").stat().st_size > 0
         assert (folder / "tables" / f"{name}.parquet").stat().st_size > 0
     assert agentlab.figure_info(folder / "figures" / "cache.png")["arms"]
+    assert "volatile − stable" in estimates_text(folder)
 
 
 def test_cache_keeps_the_values_used(report):

@@ -245,6 +245,12 @@ def test_compare_says_what_is_wrong(arguments, said, capsys):
     assert said in capsys.readouterr().err
 
 
+def test_demo_without_runs_leaves_nothing(tmp_path, capsys):
+    assert cli.main(["demo", "--runs", "0", "--to", str(tmp_path / "new")]) == 2
+    assert "--runs 0: give a whole number from 1" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_demo_refuses_an_existing_folder(tmp_path, capsys):
     assert cli.main(["demo", "--to", str(tmp_path)]) == 2
     assert "exists" in capsys.readouterr().err
