@@ -62,7 +62,10 @@ def make_venv():
     if made.returncode:
         raise SetupError(base + " -m venv failed: " + tail(made))
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check"]
-    installed = run([*pip, "install", "--quiet", "--editable", ".[dev]"], environment)
+    # A plain .pth. With the import hook of setuptools, `import agentlab` in the folder above the clone finds
+    # the clone first, as an empty package "agentlab": a notebook at home would see nothing of it.
+    editable = ["--editable", ".[dev]", "--config-settings", "editable_mode=compat"]
+    installed = run([*pip, "install", "--quiet", *editable], environment)
     if installed.returncode:
         raise SetupError(
             "pip could not install the Python packages: " + tail(installed) + "\n"

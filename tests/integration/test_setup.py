@@ -72,6 +72,23 @@ def test_changed_pyproject_makes_the_environment_anew(checkout, module):
     assert (checkout / ".venv" / "pyvenv.cfg").exists()
 
 
+def test_above_the_clone_its_folder_is_not_taken_for_the_package(module, monkeypatch):
+    # With setuptools' import hook `import agentlab` there gives an empty package. That the option has this
+    # effect cannot be shown without an index; that it is given can.
+    called = []
+
+    def run(command, environment):
+        called.append(command)
+        return subprocess.CompletedProcess(command, returncode=0, stdout=sys.executable, stderr="")
+
+    monkeypatch.setattr(module, "run", run)
+    (module.VENV / "bin").mkdir(parents=True)
+    module.make_venv()
+    (pip,) = (command for command in called if "--editable" in command)
+    assert pip[pip.index("--config-settings") + 1] == "editable_mode=compat"
+    assert module.STAMP.is_file()
+
+
 def test_missing_agent_stops_it(checkout, module):
     _fake_venv(checkout, module, answer=1)
     done = _setup(checkout, "demo")
