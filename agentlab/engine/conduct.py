@@ -134,20 +134,25 @@ async def _record_runs(study: Study, arms: dict[str, _Arm], observer: Observer) 
         if quiet is not None and quiet["quiet"] is not True:
             log.issue("pressure_unknown" if quiet["quiet"] is None else "not_quiet")
         observer.begin(log)
-        status = "failed"
         try:
             status = await _make_run(study, arm, log)
-        except asyncio.CancelledError:
-            status = "cancelled"
-            log.issue(arm.stop.reason or "cancelled", discard=True)
-            raise
-        except GatewayError as error:  # our own failure, not the agent's: the run is made again
-            status = "cancelled"
-            log.issue("gateway_gone", str(error), discard=True)
-            raise
-        finally:
+        except BaseException as error:
+            # What ends the study is told, not what follows from it.
             with contextlib.suppress(RecordingError):
-                log.finish(status, observer=observer.end(), quiet=quiet)
+                _mark(log, arm.stop, error)
+            with contextlib.suppress(RecordingError):
+                log.finish("cancelled", observer=observer.end(), quiet=quiet)
+            raise
+        log.finish(status, observer=observer.end(), quiet=quiet)
+
+
+def _mark(log: RunLog, stop: Stop, error: BaseException) -> None:
+    """Say in a run why it ends with its study; none of it is the agent's failure, so it is made again."""
+    if isinstance(error, asyncio.CancelledError):
+        log.issue(stop.reason or "cancelled", discard=True)
+    else:
+        code = "gateway_gone" if isinstance(error, GatewayError) else "unfinished"
+        log.issue(code, str(error), discard=True)
 
 
 async def _make_run(study: Study, arm: _Arm, log: RunLog) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -87,9 +88,13 @@ class RunLog:
             "n_turns_asked": len(scenario.turns),
             "issues": [],
         }
-        self._events = LineWriter(folder / "events.jsonl")
-        self._save()
-        self.emit("run.begin")
+        try:
+            self._events = LineWriter(folder / "events.jsonl")
+            self._save()
+            self.emit("run.begin")
+        except RecordingError:
+            shutil.rmtree(folder, ignore_errors=True)  # no run has begun
+            raise
 
     def emit(
         self,

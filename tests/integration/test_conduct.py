@@ -281,6 +281,39 @@ async def test_a_full_disk_ends_the_study_and_keeps_what_was_measured(small_disk
     assert lines.endswith(b"}\n") and [json.loads(line) for line in lines.splitlines()]
 
 
+async def test_a_disk_that_is_full_at_the_end_of_the_last_run_is_told(tmp_path, monkeypatch):
+    study = make(tmp_path, {"a": Toy()}, runs=1)
+
+    def full(self, status, **_):
+        raise RecordingError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("agentlab.engine.runlog.RunLog.finish", full)
+        outcome = await run_study(study)
+    assert outcome["status"] == "failed" and outcome["error"]["type"] == "RecordingError"
+    assert len(missing(study)) == 1
+
+
+async def test_a_run_that_the_disk_cut_off_is_made_again_though_its_end_could_be_written(tmp_path):
+    def turn(run, text):
+        raise RecordingError("No space left on device")
+
+    study = make(tmp_path, {"a": Toy(turn)}, runs=1)
+    assert (await run_study(study))["error"]["type"] == "RecordingError"
+    assert codes(study) == [["unfinished"]] and len(missing(study)) == 1
+
+
+async def test_no_room_for_a_new_run_leaves_no_empty_folder(tmp_path, monkeypatch):
+    study = make(tmp_path, {"a": Toy()}, runs=1)
+
+    def full(path, data):
+        raise RecordingError("No space left on device")
+
+    monkeypatch.setattr("agentlab.engine.runlog.write_json", full)
+    assert (await run_study(study))["error"]["type"] == "RecordingError"
+    assert list((study.folder / "runs").iterdir()) == []
+
+
 async def test_a_folder_that_vanishes_is_a_named_error(tmp_path):
     import shutil
 
