@@ -69,16 +69,26 @@ class Notebook:
 
     def run(self, code: str, *, live: bool = False) -> dict[str, Any]:
         """Run a cell and return its reply; an error fails the test."""
-        content = self.reply(self.start(code, live=live))
+        content = self._unless_aborted(lambda: self.start(code, live=live))
         assert content["status"] == "ok", "\n".join(content.get("traceback", [str(content)]))
         return content
 
     def value(self, expression: str) -> str:
         """Evaluate an expression and return its repr."""
-        request = self.client.execute("", silent=True, user_expressions={"v": expression})
-        value = self.reply(request)["user_expressions"]["v"]
+        wanted = {"v": expression}
+        content = self._unless_aborted(lambda: self.client.execute("", silent=True, user_expressions=wanted))
+        value = content["user_expressions"]["v"]
         assert value["status"] == "ok", value
         return value["data"]["text/plain"]
+
+    def _unless_aborted(self, send: Callable[[], str]) -> dict[str, Any]:
+        """Send again what fell into the moment after an error, in which a kernel aborts what is queued."""
+        for _ in range(20):
+            content = self.reply(send())
+            if content["status"] != "aborted":
+                break
+            time.sleep(0.1)
+        return content
 
     def outputs(self, until: Callable[[dict[str, Any]], bool], seconds: float = 20) -> dict[str, Any]:
         """Read what the kernel publishes until a message fits; all are kept in ``messages``."""
