@@ -48,7 +48,10 @@ def __getattr__(name: str) -> object:
     elif name in _WHERE:
         value = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import sys
+
+        found = sys.modules[__name__]  # with it, Python says "Did you mean: 'record'?"
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=found)
     globals()[name] = value
     return value
 

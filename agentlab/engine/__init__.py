@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ..host.running import Running
     from .study import Exists, Keep, Order, Quiet
 
-_DEFAULT = object()
-
 
 def record(
     scenario: Scenario,
@@ -32,7 +30,7 @@ def record(
     host: Literal["auto", "kernel", "process", "inline"] = "auto",
     kernel: str | None = None,
     keep: Keep = "numbers",
-    quiet: Quiet | Any | None = _DEFAULT,  # noqa: ANN401
+    quiet: Quiet | Literal["auto"] | None = "auto",
     progress: Literal["auto", "widget", "text", "none"] = "auto",
 ) -> Running:
     """Record a study: every arm ``runs`` times, in randomised interleaved blocks.
@@ -63,8 +61,9 @@ def record(
         Kernelspec of the measuring kernel.
     keep : {"numbers", "content"}
         ``content`` also stores prompts and answers (files readable by the owner only).
-    quiet : Quiet or None
-        When the machine counts as quiet and how long to wait for it; None: neither wait nor judge.
+    quiet : Quiet, "auto" or None
+        When the machine counts as quiet and how long to wait for it; ``auto`` is ``Quiet()``, None neither
+        waits nor judges.
     progress : {"auto", "widget", "text", "none"}
         ``auto``: a panel with Cancel in a live notebook, else at most one line a run.
 
@@ -102,7 +101,7 @@ def record(
         seed=secrets.randbelow(2**32) if seed is None else _checked_seed(seed),
         keep=_one_of("keep", keep, "numbers", "content"),
         gateway=gateway,
-        quiet=Quiet() if quiet is _DEFAULT else quiet,
+        quiet=Quiet() if quiet == "auto" else quiet,
     )
     _one_of("exists", exists, "resume", "refuse", "replace")
     _one_of("progress", progress, "auto", "widget", "text", "none")

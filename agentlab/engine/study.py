@@ -216,7 +216,8 @@ def prepare(study: Study, exists: Exists) -> Study:
     folder, file = study.folder, study.folder / "study.json"
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder} is a file; choose another folder with to=")
-    if file.exists() and exists == "replace":
+    # A study without a run holds nothing: an arm that could not start must not block its folder.
+    if file.exists() and (exists == "replace" or not any((folder / "runs").glob("*"))):
         with lock(folder):
             shutil.rmtree(folder)
     if file.exists():

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import re
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ...agents.opencode import SAFE_PERMISSIONS, VERSION, split_model
-from ...errors import ConfigError
+from ...errors import AgentlabWarning, ConfigError
 from ...scenario import digest, fingerprint
 from ..base import Arm, Identity, Opened, RunsAlone
 
@@ -17,6 +20,10 @@ if TYPE_CHECKING:
     from ...gateway import Gateway
 
 NO_GATEWAY = "a server that runs already asks its own provider; leave url away, or measure without a gateway"
+
+
+_PLACE = re.compile(r"\{[a-z_]+\}")
+_ANSWERS = ("allow", "ask", "deny")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,6 +104,10 @@ class OpenCode(RunsAlone):
             raise ConfigError(f"OpenCode(url=..., gateway=...): {NO_GATEWAY}")
         if self.workspace is not None and not Path(self.workspace).is_dir():
             raise ConfigError(f"OpenCode(workspace={str(self.workspace)!r}): there is no such folder")
+        if self.system is not None and (odd := set(_PLACE.findall(self.system)) - {"{turn}"}):
+            text = f"OpenCode(system=...): {sorted(odd)[0]} is sent as it stands; only {{turn}} is replaced"
+            warnings.warn(text, AgentlabWarning, stacklevel=3)
+        _check_permissions(self.permissions)
         if self.auth is not None:
             user, password = self.auth
             object.__setattr__(self, "auth", (str(user), str(password)))
@@ -114,15 +125,15 @@ class OpenCode(RunsAlone):
         """
         settings: dict[str, Any] = {
             "agent": self.agent,
-            "plugins": [Path(str(plugin)).name for plugin in self.plugins],
+            "plugins": [_of_path(Path(str(plugin).removeprefix("file://"))) for plugin in self.plugins],
             "config": digest(dict(self.config)) if self.config else None,
             "system": None if self.system is None else fingerprint(self.system),
             "permissions": self.permissions if isinstance(self.permissions, str) else dict(self.permissions),
             "snapshot": self.snapshot,
             "title": self.title is not None,
-            "workspace": None if self.workspace is None else Path(self.workspace).name,
+            "workspace": None if self.workspace is None else _of_path(Path(self.workspace)),
             "server": self.server,
-            "attached": self.url is not None,
+            "attached": None if self.url is None else digest(self.url),
         }
         return Identity(driver="opencode", version=self.version, model=self.model, settings=settings)
 
@@ -147,3 +158,24 @@ class OpenCode(RunsAlone):
         from .server import open_arm
 
         return open_arm(self, arm)
+
+
+def _check_permissions(permissions: Mapping[str, Any] | str) -> None:
+    """Refuse what OpenCode would answer with an error only after it was started."""
+    rules: list[Any] = [permissions]
+    while rules:
+        rule = rules.pop()
+        if isinstance(rule, Mapping):
+            rules += cast("Mapping[str, Any]", rule).values()
+        elif rule not in _ANSWERS:
+            answers = ", ".join(_ANSWERS)
+            raise ConfigError(f"OpenCode(permissions=...): {rule!r} is none of {answers}")
+
+
+def _of_path(path: Path) -> dict[str, Any]:
+    """Return what tells one file or folder from another: its name, and a digest of all that is in it."""
+    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+    held = [
+        (str(p.relative_to(path)), hashlib.sha256(p.read_bytes()).hexdigest()) for p in files if p.is_file()
+    ]
+    return {"name": path.name, "digest": digest(held)}

@@ -92,6 +92,12 @@ class Server:
         _among("agent", self._driver.agent, [str(a["name"]) for a in agents])
         provider, model = agent.split_model(self._driver.model)
         found = {str(p["id"]): list(p.get("models", {})) for p in providers["providers"]}
+        if provider not in found and self._arm.gateway is None and self._driver.url is None:
+            raise StartupError(
+                f"OpenCode knows no provider {provider!r}: give gateway=, or describe the provider in config=",
+                driver="opencode",
+                phase="startup",
+            )
         _among("provider", provider, list(found))
         _among("model", model, found[provider])
 

@@ -64,8 +64,15 @@ def test_resume_repeats_what_did_not_finish_and_nothing_else(tmp_path):
     assert next_sequence(folder) == 4
 
 
+def test_a_study_without_a_run_gives_way(tmp_path):
+    prepare(study(tmp_path / "s"), "resume")
+    prepare(study(tmp_path / "s", arms={"a": OpenCode("lab/m", agent="mended")}), "resume")
+    assert list(json.loads((tmp_path / "s" / "study.json").read_text())["arms"]) == ["a"]
+
+
 def test_another_study_is_refused_and_the_first_difference_named(tmp_path):
     prepare(study(tmp_path / "s"), "resume")
+    write_run(tmp_path / "s", 0, "a", 0, "complete")
     with pytest.raises(ConfigError, match=r"arms\.b\.settings\.system\.sha256 is '[0-9a-f]{16}' there"):
         other = {**ARMS, "b": OpenCode("lab/m", system="other system!")}
         prepare(study(tmp_path / "s", arms=other), "resume")
@@ -133,10 +140,12 @@ def test_numbers_keep_nothing_that_a_script_says_or_looks_for(tmp_path):
 
 def test_another_gateway_is_another_study_also_when_it_is_an_arms_own(tmp_path):
     prepare(study(tmp_path / "s", gateway=script("x")), "refuse")
+    write_run(tmp_path / "s", 0, "a", 0, "complete")
     with pytest.raises(ConfigError, match=r"gateway\.upstream\.steps\.sha256 is"):
         prepare(study(tmp_path / "s", gateway=script("y")), "resume")
     arms = [{"a": OpenCode("lab/m", gateway=script(text))} for text in "xy"]
     prepare(study(tmp_path / "own", arms=arms[0]), "refuse")
+    write_run(tmp_path / "own", 0, "a", 0, "complete")
     with pytest.raises(ConfigError, match=r"arms\.a\.gateway\.upstream\.steps\.sha256 is"):
         prepare(study(tmp_path / "own", arms=arms[1]), "resume")
 
@@ -165,6 +174,7 @@ def test_no_room_for_a_study_leaves_nothing_in_the_way_of_the_next_try(tmp_path,
 @pytest.mark.parametrize("change", [{"seed": None}, {"seed": "7"}, {"runs": None}, {"runs": [4]}])
 def test_a_damaged_study_is_named(tmp_path, change):
     prepare(study(tmp_path / "s"), "resume")
+    write_run(tmp_path / "s", 0, "a", 0, "complete")
     file = tmp_path / "s" / "study.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
     with pytest.raises(RecordingError, match="is damaged"):
@@ -181,6 +191,7 @@ def test_a_damaged_run_is_made_again(tmp_path, state):
 
 def test_keeping_more_or_less_is_named_without_the_texts(tmp_path):
     prepare(study(tmp_path / "s"), "refuse")
+    write_run(tmp_path / "s", 0, "a", 0, "complete")
     with pytest.raises(ConfigError, match="another study: keep is 'numbers' there, 'content' here"):
         prepare(study(tmp_path / "s", keep="content"), "resume")
 
