@@ -11,7 +11,7 @@ from .events import build_events
 from .evidence import EVENTS, GATEWAY, Event, RunInfo, read_events
 from .issues import build_issues
 from .pressure import build_pressure
-from .requests import build_requests
+from .requests import build_requests, doubt_zeros
 from .runs import build_runs
 from .sessions import build_sessions
 from .tables import TABLES
@@ -61,6 +61,8 @@ def build(name: str, runs: Iterable[RunInfo]) -> pd.DataFrame:
         files = (run.path / EVENTS, run.path / GATEWAY) if run.path else ()
         events, gateway_events = (read_events(file) for file in files) if files else ([], [])
         rows += builder(run, events, gateway_events)
+    if name == "requests":
+        doubt_zeros(rows)
     return table.frame(rows)
 
 

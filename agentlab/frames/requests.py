@@ -45,6 +45,35 @@ def build_requests(
     ]
 
 
+def doubt_zeros(rows: list[dict[str, Any]]) -> None:
+    """Make an agent's "0 tokens from the cache" unknown where its provider never reports any.
+
+    An agent says 0 as well when the provider is silent about its cache, and one request cannot tell the two
+    apart; any cached token from the same provider and model, anywhere in the study, can.
+
+    Parameters
+    ----------
+    rows : list of dict
+        All rows of a study; changed in place.
+    """
+    telling = {
+        (row["provider"], row["model"])
+        for row in rows
+        if row["cache_read_tokens"] or row["cache_write_tokens"]
+    }
+    for row in rows:
+        silent = (row["provider"], row["model"]) not in telling
+        if silent and row["tokens_source"] == "agent" and row["cache_read_tokens"] == 0:
+            for name in (
+                "cache_read_tokens",
+                "cache_write_tokens",
+                "input_uncached_tokens",
+                "cache_hit_rate",
+            ):
+                row[name] = None
+            row["reason"] = row["reason"] or "cache_unreported"
+
+
 def request_row(run: RunInfo, request: Request) -> dict[str, Any]:
     """Build one row without its number and its warm-up flag.
 

@@ -17,7 +17,9 @@ _KEY = (
 _TOKENS = (
     Column("input_uncached_tokens", "Int64", "Input that no cache served or took."),
     Column(
-        "cache_read_tokens", "Int64", "Input read from a prompt cache; NA when the provider does not say."
+        "cache_read_tokens",
+        "Int64",
+        "Input read from a prompt cache; NA when the provider does not say, or never says more than 0.",
     ),
     Column("cache_write_tokens", "Int64", "Input written to a prompt cache."),
     Column("input_total_tokens", "Int64", "uncached + read + write; NA when it is unknown.", title="Input"),
@@ -380,7 +382,7 @@ REQUESTS = Table(
         Column(
             "first_changed",
             "string",
-            "First segment that differs: tools, system, message k.",
+            "First segment that differs: tools, system, message k; NA also when nothing was changed.",
             source=f"{_G} request.begin",
         ),
         Column("status", "string", "ok, failed, aborted (the agent hung up), unfinished."),

@@ -94,7 +94,7 @@ class Server:
         found = {str(p["id"]): list(p.get("models", {})) for p in providers["providers"]}
         if provider not in found and self._arm.gateway is None and self._driver.url is None:
             raise StartupError(
-                f"OpenCode knows no provider {provider!r}: give gateway=, or describe the provider in config=",
+                f"OpenCode knows no provider {provider!r}: give gateway=, or describe it in config=",
                 driver="opencode",
                 phase="startup",
             )

@@ -193,6 +193,36 @@ def test_without_gateway_the_agents_report_stands(talk):
     assert row[["dialect", "http_status", "prefix_bytes", "gateway_request"]].isna().all()
 
 
+def test_without_gateway_only_zeros_from_the_cache_are_unknown(talk):
+    zeros = {
+        "input_uncached_tokens": 900,
+        "cache_read_tokens": 0,
+        "cache_write_tokens": 0,
+        "output_tokens": 5,
+    }
+    for number in (1, 2):
+        talk.message(f"a{number}", 10 * number, 10 * number + 5, provider="p", model="m", **zeros)
+    frame = talk.requests()
+    assert frame[["cache_read_tokens", "cache_hit_rate", "input_uncached_tokens"]].isna().all(axis=None)
+    assert list(frame["input_total_tokens"]) == [900, 900]
+    assert list(frame["agent_cache_read_tokens"]) == [0, 0]
+    assert set(frame["reason"]) == {"cache_unreported"}
+
+
+def test_one_cached_token_of_the_same_model_makes_zeros_true(talk):
+    zeros = {
+        "input_uncached_tokens": 900,
+        "cache_read_tokens": 0,
+        "cache_write_tokens": 0,
+        "output_tokens": 5,
+    }
+    talk.message("a1", 10, 15, provider="p", model="m", **zeros)
+    talk.message("a2", 20, 25, provider="p", model="m", **{**zeros, "cache_read_tokens": 128})
+    talk.message("a3", 30, 35, provider="p", model="other", **zeros)
+    read = talk.requests()["cache_read_tokens"]
+    assert list(read[:2]) == [0, 128] and read.isna()[2]
+
+
 def test_without_gateway_a_repeated_request_has_no_known_begin(talk):
     talk.message("a1", 10, 400, **TOKENS)
     for at, part in ((100, "s1"), (200, "s2")):
