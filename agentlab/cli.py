@@ -31,7 +31,7 @@ from .errors import (
 if TYPE_CHECKING:
     from .stats.metrics import Metric
 
-DONE, FAILED, USAGE, NOTHING_ELIGIBLE, INTERRUPTED = 0, 1, 2, 3, 130
+DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130  # and 3: measured, but nothing eligible
 _METRICS = ("TTFT", "TURN_LATENCY", "CACHE_HIT_RATE")
 
 
@@ -206,6 +206,7 @@ def _install(options: argparse.Namespace) -> int:
 
 def _compare(options: argparse.Namespace) -> int:
     from . import metrics
+    from .cli_record import judge
     from .recording import load
     from .stats.compare import compare
     from .widgets.cards import estimates_card
@@ -219,7 +220,7 @@ def _compare(options: argparse.Namespace) -> int:
     if options.csv:
         _write(options.csv, estimates.to_csv(index=False))
     print(estimates_card(estimates)["text/plain"])
-    return DONE if any(recording.eligible for recording in recordings) else NOTHING_ELIGIBLE
+    return judge(recordings)
 
 
 def _metric(name: str) -> Metric:

@@ -13,6 +13,7 @@ from .scenario import Scenario
 
 if TYPE_CHECKING:
     from .drivers.opencode import OpenCode
+    from .recording import Recordings
 
 #: The study of the README and of notebooks/10_cache.ipynb: the same nonce begins all prompts of a session.
 CACHE_PROBE = Scenario(
@@ -34,6 +35,9 @@ example:
 An --arm is a name and its settings KEY=VALUE; what it leaves out comes from the options before.
 Values that begin with [ { or " and true, false, null are read as JSON, all others are text.
 """
+
+#: Exit code: measured, but nothing eligible.
+NOTHING_ELIGIBLE = 3
 
 
 def add_record(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
@@ -92,7 +96,6 @@ def add_record(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa:
 
 
 def _record(options: argparse.Namespace) -> int:
-    from .cli import DONE, NOTHING_ELIGIBLE
     from .engine import record
     from .gateway.script import ScriptedModel
     from .gateway.settings import Gateway
@@ -118,7 +121,23 @@ def _record(options: argparse.Namespace) -> int:
         progress=options.progress,
     ).result()
     print(recordings)
-    return DONE if any(recording.eligible for recording in recordings) else NOTHING_ELIGIBLE
+    return judge(recordings)
+
+
+def judge(recordings: Recordings) -> int:
+    """Return the exit code of what was measured.
+
+    Parameters
+    ----------
+    recordings : Recordings
+        All that a command looked at.
+
+    Returns
+    -------
+    int
+        0, or 3 when nothing of it is eligible.
+    """
+    return 0 if any(recording.eligible for recording in recordings) else NOTHING_ELIGIBLE
 
 
 def scenario_of(options: argparse.Namespace) -> Scenario:

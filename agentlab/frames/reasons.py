@@ -16,7 +16,7 @@ REASONS: dict[str, str] = {
     "no_usage": "no side reported tokens",
     "usage_partial": "the usage lacks the input's or the output's part",
     "usage_implausible": "the usage contradicts itself; the agent's own report is in the agent_* columns",
-    "cache_unreported": "the provider does not say what was read from a cache; an agent then says 0 every time",
+    "cache_unreported": "the provider does not say what was read from a cache; an agent then only says 0",
     "request_failed": "the request failed: HTTP status, fault or the agent's error tell how",
     "request_aborted": "the request was aborted by the agent",
     "send_unknown": "no stamp of the request's begin: neither gateway nor step event",

@@ -18,7 +18,7 @@ def _environment(config=None, **options):
 
 def test_environment_is_built_from_nothing(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-user")
-    monkeypatch.setenv("OPENCODE_CONFIG", "/root/private.json")
+    monkeypatch.setenv("OPENCODE_CONFIG", "/home/me/private.json")
     monkeypatch.setenv("HOME", "/home/somebody")
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     environment = _environment()
