@@ -1,1 +1,1 @@
-"""drivers."""
+"""Ways to run one kind of agent each: they capture and never compute."""

@@ -1,1 +1,1 @@
-"""frames."""
+"""From evidence to tables: literal definitions, one builder per grain."""

@@ -1,1 +1,1 @@
-"""plots."""
+"""Figures of tables and estimates, and their files: they define no number."""

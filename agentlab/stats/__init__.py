@@ -1,1 +1,1 @@
-"""stats."""
+"""Metrics of tables and intervals over runs: they draw nothing."""

@@ -1,1 +1,1 @@
-"""widgets."""
+"""What a notebook shows: cards, and the panel of a running study."""

@@ -1,1 +1,1 @@
-"""wire."""
+"""Bytes and processes, without policy: event streams, supervision of children, pressure."""

@@ -23,10 +23,9 @@ ALLOWED = {
     "stats.bootstrap": _GROUND,
     "gateway.ledger": _GROUND,
     "agents": (*_GROUND, "wire", "machine"),
-    "instruments": (*_GROUND, "wire"),
     "gateway": (*_GROUND, "wire", "scenario"),
     "drivers.base": (*_GROUND, "scenario", "engine", "recording"),  # run(): one driver through the engine
-    "drivers": (*_GROUND, "wire", "scenario", "agents", "instruments", "gateway"),
+    "drivers": (*_GROUND, "wire", "scenario", "agents", "gateway"),
     "frames": _GROUND,
     "importers": (*_GROUND, "frames", "scenario"),
     "recording": (*_GROUND, "frames", "importers", "scenario", "widgets.cards", "widgets.markup"),
