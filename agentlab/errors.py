@@ -4,6 +4,7 @@
 
     AgentlabError
       ConfigError(ValueError)        MissingExtra(ImportError)
+        StudyBusy
       DriverError (.driver .run_id .phase)
         StartupError                 ProtocolError (.offset .excerpt)
         DriverTimeout(TimeoutError)  AgentExited (.returncode .tail)
@@ -38,6 +39,10 @@ class AgentlabError(Exception):
 
 class ConfigError(AgentlabError, ValueError):
     """A setting is wrong; nothing was started or spent."""
+
+
+class StudyBusy(ConfigError):
+    """Another process records into the study; what it does goes on."""
 
 
 class MissingExtra(AgentlabError, ImportError):

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import ConfigError, RecordingError
+from ..errors import RecordingError, StudyBusy
 
 _encode = msgspec.json.Encoder().encode
 
@@ -135,7 +135,7 @@ def lock(folder: Path) -> Generator[None]:
 
     Raises
     ------
-    ConfigError
+    StudyBusy
         Another process records into it.
     RecordingError
         The folder cannot be written.
@@ -149,7 +149,7 @@ def lock(folder: Path) -> Generator[None]:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise ConfigError(
+            raise StudyBusy(
                 f"{folder} is being recorded by another process; wait for it or cancel it"
             ) from None
         yield

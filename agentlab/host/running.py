@@ -223,8 +223,8 @@ class Running:
         known = getattr(errors, error["type"], None)
         kind = known if isinstance(known, type) and issubclass(known, AgentlabError) else AgentlabError
         text = error["message"] if kind is known else f"{error['type']}: {error['message']}"
-        # A ConfigError means that nothing of this call ran; the study may be another recorder's.
-        made = kind(text if kind is errors.ConfigError else f"{text}\n{self._kept('ended')}")
+        # The study of another recorder has not ended, and what is kept is not for this call to say.
+        made = kind(text if kind is errors.StudyBusy else f"{text}\n{self._kept('ended')}")
         if "trace" in error:
             made.add_note(f"Where it was measured:\n{error['trace']}")
         return made

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 import agentlab as al
-from agentlab.errors import AgentlabError, ConfigError, StartupError
+from agentlab.errors import AgentlabError, ConfigError, StartupError, StudyBusy
 from agentlab.testing.drivers import Toy
 
 OUTSIDE = ("kernel", "process")
@@ -117,8 +117,9 @@ def test_one_recorder_at_a_time(tmp_path: Path, host: str) -> None:
     while first.state()["current"] is None:
         threading.Event().wait(0.02)
     second = record(tmp_path / "study", arm, host=host)
-    with pytest.raises(ConfigError, match="being recorded by another process"):
+    with pytest.raises(StudyBusy, match="being recorded by another process") as busy:
         second.result()
+    assert "ended" not in str(busy.value) and isinstance(busy.value, ConfigError)
     assert second.state()["status"] == "failed"
     (tmp_path / "hold").unlink()
     assert [r.info.status for r in first.result()] == ["complete"]
