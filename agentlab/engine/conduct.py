@@ -110,9 +110,10 @@ async def conduct(study: Study, stop: Stop) -> None:
         children = await stack.enter_async_context(Children())
         scratch = await children.folder()
         observer = await stack.enter_async_context(Observer())
-        gateways = await _start_gateways(study, stack, children)
+        drivers = study.drivers()  # once: a factory "module:function" makes another driver at each call
+        gateways = await _start_gateways(study, drivers, stack, children)
         arms: dict[str, _Arm] = {}
-        for number, (name, driver) in enumerate(study.drivers().items()):
+        for number, (name, driver) in enumerate(drivers.items()):
             # Its path stands in the agent's prompt: equally long for every arm, or the arms' tokens differ.
             folder = scratch / f"arm-{number:02d}"
             folder.mkdir(mode=0o700)
@@ -214,11 +215,13 @@ def _new_log(study: Study, slot: Slot, arm: _Arm) -> RunLog:
     )
 
 
-async def _start_gateways(study: Study, stack: AsyncExitStack, children: Children) -> dict[str, Any]:
+async def _start_gateways(
+    study: Study, drivers: dict[str, Driver], stack: AsyncExitStack, children: Children
+) -> dict[str, Any]:
     """Start the study's gateway, and one for each arm that has its own, which goes before the study's."""
     shared: Any = None
     live: dict[str, Any] = {}
-    for name, driver in study.drivers().items():
+    for name, driver in drivers.items():
         own = getattr(driver, "gateway", None)
         wanted = own if own is not None else study.gateway
         if own is None and shared is not None:

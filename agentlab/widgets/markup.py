@@ -39,21 +39,6 @@ def text(value: object) -> str:
     return html.escape(str(value), quote=True).replace("$", "<span>$</span>")
 
 
-def muted(markup: str) -> str:
-    """Set back what explains.
-
-    Parameters
-    ----------
-    markup : str
-        HTML.
-
-    Returns
-    -------
-    str
-    """
-    return f'<span style="opacity:0.72">{markup}</span>'
-
-
 def badge(label: str, color: str = DOUBT) -> str:
     """Frame a short doubt.
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import os
 import subprocess
@@ -403,3 +404,12 @@ async def test_a_gateway_that_dies_in_a_run_is_not_the_agents_failure(tmp_path, 
     assert outcome["error"]["type"] == "GatewayError"
     assert codes(study) == [["turn_stalled", "gateway_gone"]]
     assert len(missing(study)) == 2  # it is made again
+
+
+async def test_a_factory_is_called_once_a_recording(tmp_path, monkeypatch):
+    study = make(tmp_path, {"a": Toy()}, runs=1)
+    made = []
+    monkeypatch.setattr("agentlab.engine.study.resolve", lambda name: lambda: (made.append(name), Toy())[1])
+    named = dataclasses.replace(study, arms={"a": "somewhere:make"})
+    assert (await run_study(named))["status"] == "done"
+    assert made == ["somewhere:make"]
