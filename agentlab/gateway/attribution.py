@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import OrderedDict
 from collections.abc import Mapping
+from typing import Any
 
 from .canonical import Canonical, Change, compare
 from .dialects.base import ModelRequest
@@ -75,6 +76,22 @@ class Link:
     change: Change | None = None
     retry_of: int | None = None
 
+    def fields(self) -> dict[str, Any]:
+        """Return what ``request.begin`` says of it.
+
+        Returns
+        -------
+        dict
+        """
+        fields: dict[str, Any] = {"retry_of": self.retry_of}
+        if self.change is not None:
+            fields |= {
+                "prefix_bytes": self.change.prefix_bytes,
+                "first_changed": self.change.first_changed,
+                "append_only": self.change.append_only,
+            }
+        return fields
+
 
 class Attribution:
     """Bind sessions to runs, for ever, and follow their chains.
@@ -90,19 +107,24 @@ class Attribution:
         self._owners: dict[str, Owner] = {}
         self._chains: OrderedDict[tuple[str, str], tuple[int, Canonical]] = OrderedDict()
 
-    def owner(self, headers: Mapping[str, str]) -> tuple[str | None, Owner]:
+    def owner(
+        self, headers: Mapping[str, str], request: ModelRequest | None = None
+    ) -> tuple[str | None, Owner]:
         """Return the session and its run.
 
         Parameters
         ----------
         headers : mapping
             Of the request; names in lower case or case-insensitive.
+        request : ModelRequest, optional
+            Its body may name the session too.
 
         Returns
         -------
         tuple of (str or None, Owner)
         """
-        session = next((value for name in SESSION_HEADERS if (value := headers.get(name))), None)
+        named = (value for name in SESSION_HEADERS if (value := headers.get(name)))
+        session = next(named, request.session if request is not None else None)
         if session is None:
             return None, self.current
         return session, self._owners.setdefault(session, self.current)

@@ -51,6 +51,8 @@ class Call:
         As the agent sent them.
     body : bytes
         As the agent sent it.
+    target : str
+        Path below the dialect's base, and query without a login.
     exchange : Exchange
         Where the answer is recorded.
     session : str
@@ -66,6 +68,7 @@ class Call:
     request: ModelRequest
     headers: Mapping[str, str]
     body: bytes
+    target: str
     exchange: Exchange
     session: str
     owner: Owner

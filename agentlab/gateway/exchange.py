@@ -77,7 +77,7 @@ class Exchange:
             "dialect": dialect.name,
             "path": path,
             "body_bytes": len(body),
-            "retry_of": link.retry_of,
+            **link.fields(),
         }
         self._dialect = dialect
         if request is not None:
@@ -93,12 +93,6 @@ class Exchange:
             }
             if self._keep:
                 fields["content"] = {"body": request.body}
-        if link.change is not None:
-            fields |= {
-                "prefix_bytes": link.change.prefix_bytes,
-                "first_changed": link.change.first_changed,
-                "append_only": link.change.append_only,
-            }
         self._write(t, "request.begin", fields)
 
     def chunk(self, piece: Piece, *, t: int, emit_ns: int | None = None) -> None:

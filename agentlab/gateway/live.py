@@ -120,16 +120,17 @@ class Live:
 
         Parameters
         ----------
-        dialect : {"chat"}
+        dialect : {"chat", "responses", "messages", "gemini"}
             Wire of the agent.
 
         Returns
         -------
         str
-            E.g. ``http://127.0.0.1:PORT/v1``.
+            ``http://127.0.0.1:PORT/v1``, and without ``/v1`` for messages and gemini, as their clients
+            expect it.
         """
         if dialect not in DIALECTS:
-            raise ConfigError(f"the gateway does not speak {dialect!r} yet; it speaks {', '.join(DIALECTS)}")
+            raise ConfigError(f"the gateway does not speak {dialect!r}; it speaks {', '.join(DIALECTS)}")
         return self._url + DIALECTS[dialect].base
 
     @property

@@ -26,10 +26,10 @@ from typing import Any, NoReturn
 from aiohttp import web
 
 from ..errors import AgentlabError
+from . import dialects
 from .attribution import Attribution, Link, Owner
 from .call import Call, Upstream, Wire
-from .dialects import DIALECTS
-from .dialects.base import BadRequest, Dialect, ModelRequest
+from .dialects.base import BadRequest, Dialect, ModelRequest, Route
 from .exchange import Exchange
 from .journal import Journal
 from .player import ScriptedUpstream
@@ -69,7 +69,6 @@ class Server:
         self._refused: dict[str, int] = {}
         self._number = 0
         self._started = time.monotonic()
-        self._dialects = {dialect.base + dialect.call: dialect for dialect in DIALECTS.values()}
 
     async def listen(self) -> None:
         """Bind to a free port of 127.0.0.1."""
@@ -92,20 +91,25 @@ class Server:
         aiohttp.web.StreamResponse
         """
         wire = _HttpWire(http)
-        dialect = self._dialects.get(http.path)
-        wrong = "path" if dialect is None else self._wrong(http)
-        if dialect is None or wrong is not None:
-            self._refused[str(wrong)] = self._refused.get(str(wrong), 0) + 1
-            await wire.send(403, DIALECTS["chat"].error_body(403, f"refused by the gateway: wrong {wrong}"))
+        if http.method == "HEAD" and http.path == "/":  # Claude Code asks whether anybody is there
+            await wire.send(200, b"")
             return wire.response
+        route = dialects.route(http.method, http.path)
+        wrong = self._wrong(http, route)
+        if route is None or wrong is not None:
+            self._refused[str(wrong)] = self._refused.get(str(wrong), 0) + 1
+            dialect = route.dialect if route else dialects.DIALECTS["chat"]
+            await wire.send(403, dialect.error_body(403, f"refused by the gateway: wrong {wrong}"))
+            return wire.response
+        dialect = route.dialect
         body = await _read(http)
         t = time.monotonic_ns()
         self._number += 1
-        session, owner = self._attribution.owner(http.headers)
+        request, refusal = self._read_request(route, body)
+        session, owner = self._attribution.owner(http.headers, request)
         exchange = Exchange(self._journal, number=self._number, owner=owner, keep_content=self._keep)
         self._open.add(exchange)
         try:
-            request, refusal = self._read_request(dialect, body)
             key = session if session is not None else f"run {owner.run_id}"
             link = Link() if request is None else self._attribution.link(key, exchange.number, request)
             exchange.begin(
@@ -120,6 +124,7 @@ class Server:
                 request=request,
                 headers=http.headers,
                 body=body,
+                target=route.target + _query(http),
                 exchange=exchange,
                 session=key,
                 owner=owner,
@@ -147,10 +152,10 @@ class Server:
                 exchange.reason = f"gateway_error: {error}"
                 call.wire.reset()
 
-    def _wrong(self, http: web.BaseRequest) -> str | None:
+    def _wrong(self, http: web.BaseRequest, route: Route | None) -> str | None:
         """Say what is wrong with a call's address or login, or None."""
-        if http.method != "POST":
-            return "method"
+        if route is None:
+            return "path" if dialects.route("POST", http.path) is None else "method"
         if http.headers.get("host") not in (f"127.0.0.1:{self.port}", f"localhost:{self.port}"):
             return "host"
         scheme, _, bearer = http.headers.get("authorization", "").partition(" ")
@@ -161,10 +166,10 @@ class Server:
         ]
         return None if any(right) else "token"
 
-    def _read_request(self, dialect: Dialect, body: bytes) -> tuple[ModelRequest | None, str | None]:
+    def _read_request(self, route: Route, body: bytes) -> tuple[ModelRequest | None, str | None]:
         """Return the request and why it is refused."""
         try:
-            request = dialect.parse(body)
+            request = route.parse(body)
         except BadRequest as error:
             return None, f"invalid_body: {error}"
         limit, seconds = self._gateway.max_requests, self._gateway.max_seconds
@@ -280,6 +285,13 @@ async def _refuse(wire: Wire, dialect: Dialect, exchange: Exchange, why: str) ->
     """Refuse with 400: the one status that no agent repeats."""
     exchange.status, exchange.reason = 400, why
     await wire.send(400, dialect.error_body(400, f"refused by the gateway: {why}"))
+
+
+def _query(http: web.BaseRequest) -> str:
+    """Return the query as it was sent, without the gateway's token."""
+    parts = http.rel_url.raw_query_string.split("&")
+    kept = "&".join(part for part in parts if part and not part.startswith("key="))
+    return f"?{kept}" if kept else ""
 
 
 async def _read(http: web.BaseRequest) -> bytes:

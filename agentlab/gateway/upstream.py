@@ -74,7 +74,7 @@ class ProviderUpstream:
         asking = call.dialect.asking_usage(call.request)
         try:
             async with self._session.post(
-                self._url + call.dialect.call,
+                self._url + call.target,
                 data=call.body if asking is None else asking,
                 headers=self._headers(call.headers),
                 allow_redirects=False,

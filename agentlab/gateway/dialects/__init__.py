@@ -2,8 +2,33 @@
 
 from __future__ import annotations
 
-from .base import Dialect
+from .base import Dialect, Route
 from .chat import Chat
 
 #: Name -> dialect.
 DIALECTS: dict[str, Dialect] = {"chat": Chat()}
+
+
+def route(method: str, path: str) -> Route | None:
+    """Find what a call asks for.
+
+    Parameters
+    ----------
+    method, path : str
+        Of the HTTP request; the path without its query.
+
+    Returns
+    -------
+    Route or None
+        None: it is no call of a model.
+
+    Examples
+    --------
+    >>> route("POST", "/v1/chat/completions").dialect.name
+    'chat'
+    >>> route("GET", "/v1/models") is None
+    True
+    """
+    if method != "POST":
+        return None
+    return next((found for dialect in DIALECTS.values() if (found := dialect.route(path))), None)

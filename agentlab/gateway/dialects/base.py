@@ -42,6 +42,8 @@ class ModelRequest:
         The prompt as a provider's cache would see it.
     body : mapping
         The parsed body.
+    session : str, optional
+        What the body itself names the conversation by.
     """
 
     model: str | None
@@ -54,6 +56,7 @@ class ModelRequest:
     max_output_tokens: int | None
     canonical: Canonical
     body: Mapping[str, Any]
+    session: str | None = None
 
     @property
     def tool_names_hash(self) -> str:
@@ -91,6 +94,49 @@ class Piece:
     def visible(self) -> bool:
         """Whether it holds a non-space character."""
         return bool(self.text.strip())
+
+
+@dataclasses.dataclass(frozen=True)
+class Route:
+    """Say what the path of a call says.
+
+    Parameters
+    ----------
+    dialect : Dialect
+        Of the request.
+    target : str
+        The path below the dialect's base; a provider is called with it.
+    model : str, optional
+        Model id, where it stands in the path.
+    stream : bool, optional
+        Whether the reply is streamed, where that stands in the path.
+    """
+
+    dialect: Dialect
+    target: str
+    model: str | None = None
+    stream: bool | None = None
+
+    def parse(self, body: bytes) -> ModelRequest:
+        """Read the request.
+
+        Parameters
+        ----------
+        body : bytes
+            JSON.
+
+        Returns
+        -------
+        ModelRequest
+
+        Raises
+        ------
+        BadRequest
+            It is not a request of the dialect.
+        """
+        request = self.dialect.parse(body)
+        said = {name: value for name in ("model", "stream") if (value := getattr(self, name)) is not None}
+        return dataclasses.replace(request, **said) if said else request
 
 
 class Renderer(Protocol):
@@ -135,10 +181,13 @@ class Dialect(Protocol):
     """One provider's wire."""
 
     name: str
-    #: What an agent is configured with, below the gateway's root, and the path of the call below that.
+    #: What an agent is configured with, below the gateway's root.
     base: str
-    call: str
     convention: Literal["inclusive", "exclusive"]
+
+    def route(self, path: str) -> Route | None:
+        """Return what a path asks for, or None when it is not of this dialect."""
+        ...
 
     def parse(self, body: bytes) -> ModelRequest:
         """Read a request; raises BadRequest."""

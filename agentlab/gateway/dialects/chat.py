@@ -8,7 +8,7 @@ from typing import Any, Literal, NoReturn, cast
 
 from ..canonical import canonical, encode
 from ..usage import Usage, read_usage
-from .base import BadRequest, ModelRequest
+from .base import BadRequest, ModelRequest, Route
 from .chat_reply import ChatReader, ChatRenderer, frame
 
 _SYSTEM = ("system", "developer")
@@ -26,8 +26,21 @@ class Chat:
 
     name = "chat"
     base = "/v1"
-    call = "/chat/completions"
     convention: Literal["inclusive", "exclusive"] = "inclusive"
+
+    def route(self, path: str) -> Route | None:
+        """Return what a path asks for.
+
+        Parameters
+        ----------
+        path : str
+            Without its query.
+
+        Returns
+        -------
+        Route or None
+        """
+        return Route(self, "/chat/completions") if path == "/v1/chat/completions" else None
 
     def parse(self, body: bytes) -> ModelRequest:
         """Read a request.
