@@ -66,7 +66,7 @@ class LineWriter:
             self._fd = -1
 
 
-def write_json(path: Path, data: Mapping[str, Any]) -> None:
+def write_json(path: Path, data: Mapping[str, Any], *, durable: bool = True) -> None:
     """Write a whole JSON file (mode 0600) under a temporary name, then rename it.
 
     Parameters
@@ -75,6 +75,9 @@ def write_json(path: Path, data: Mapping[str, Any]) -> None:
         Target.
     data : mapping
         Plain JSON data.
+    durable : bool, default True
+        Wait until it is on the disk, so that a power failure leaves the old file or the new. That can take
+        tens of milliseconds, in which the caller's loop stands still.
 
     Raises
     ------
@@ -85,8 +88,9 @@ def write_json(path: Path, data: Mapping[str, Any]) -> None:
     try:
         with open(temporary, "wb", opener=_private) as file:
             file.write(msgspec.json.format(_encode(data), indent=1) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -96,32 +100,6 @@ def write_json(path: Path, data: Mapping[str, Any]) -> None:
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a whole JSON file.
-
-    Parameters
-    ----------
-    path : Path
-        File.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    RecordingError
-        It is missing or not JSON.
-    """
-    try:
-        data = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except OSError as error:
-        raise RecordingError(f"{path} cannot be read: {error.strerror}") from error
-    except msgspec.MsgspecError as error:
-        raise RecordingError(f"{path} is not a JSON object: {error}") from error
-    return data
 
 
 @contextlib.contextmanager

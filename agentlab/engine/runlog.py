@@ -124,7 +124,7 @@ class RunLog:
             "t": time.monotonic_ns(),
         }
         self.state["issues"].append(issue)
-        self._save()
+        self._save(durable=False)  # often in mid-turn, where stamps must not wait for the disk
 
     def finish(self, status: str, **about: Any) -> None:  # noqa: ANN401
         """Close the recording.
@@ -148,5 +148,5 @@ class RunLog:
         """Number of events written."""
         return self._events.n_lines
 
-    def _save(self) -> None:
-        write_json(self.folder / "run.json", self.state)
+    def _save(self, *, durable: bool = True) -> None:
+        write_json(self.folder / "run.json", self.state, durable=durable)

@@ -16,10 +16,11 @@ from typing import Any, Literal, cast
 from .. import __version__
 from ..drivers.base import Driver
 from ..errors import ConfigError, RecordingError
+from ..jsonfile import read_json
 from ..redact import redact_data
 from ..scenario import Scenario, digest, fingerprint
 from .codec import decode, encode, resolve
-from .files import lock, read_json, write_json
+from .files import lock, write_json
 
 FORMAT = 1
 Order = Literal["interleaved", "sequential"]

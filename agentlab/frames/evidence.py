@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 from ..errors import RecordingError
+from ..jsonfile import read_json
 from .values import as_count, as_float, as_int, as_text
 
 #: One line of ``events.jsonl`` or ``gateway.jsonl``: ``t`` (CLOCK_MONOTONIC ns), ``kind`` and the fields
@@ -197,7 +198,7 @@ def read_run(folder: Path, *, study: str, planned_turns: int | None = None) -> R
     RecordingError
         ``run.json`` is missing or cannot be read.
     """
-    raw = read_object(folder / "run.json")
+    raw = read_json(folder / "run.json")
     missing = [name for name in ("run_id", "arm", "run_index", "status") if name not in raw]
     if missing:
         raise RecordingError(f"{folder / 'run.json'} lacks {', '.join(missing)}: it is no run of agentlab")
@@ -220,33 +221,6 @@ def read_run(folder: Path, *, study: str, planned_turns: int | None = None) -> R
     if info.status == "running" and not under_way:
         issues.append(Issue(code="unfinished", detail="no end was written", discard=True, source="reader"))
     return dataclasses.replace(info, issues=tuple(issues))
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """Read one JSON object.
-
-    Parameters
-    ----------
-    path : Path
-        File.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    RecordingError
-        The file is missing, unreadable, or holds something else.
-    """
-    import msgspec
-
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except OSError as error:
-        raise RecordingError(f"{path} cannot be read: {error.strerror}") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise RecordingError(f"{path} is damaged: {error}") from None
 
 
 def read_events(path: Path) -> list[Event]:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import RecordingError
+from ..jsonfile import read_json
 from . import build as frames
-from .evidence import EVENTS, GATEWAY, Issue, RunInfo, read_object, read_run
+from .evidence import EVENTS, GATEWAY, Issue, RunInfo, read_run
 from .schema import Table
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class StudyFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lone = (path / "run.json").is_file()
-        self.meta = {} if self._lone else read_object(path / "study.json")
+        self.meta = {} if self._lone else read_json(path / "study.json")
         self.name = path.resolve().name
         self._runs: tuple[RunInfo, ...] | None = None
         self._memo: dict[str, pd.DataFrame] = {}

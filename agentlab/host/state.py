@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..engine.files import read_json
 from ..engine.study import FINISHED, Study
 from ..errors import RecordingError
+from ..jsonfile import read_json
 
 
 class StudyState:

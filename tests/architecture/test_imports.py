@@ -8,7 +8,7 @@ import pytest
 
 from ._source import ROOT, Import, Module, imports, modules
 
-_GROUND = ("errors", "issues", "redact")
+_GROUND = ("errors", "issues", "redact", "jsonfile")
 
 #: area -> what it may import of agentlab besides itself. The first area that holds a module counts; an area
 #: that is not named (engine, host, command line, ...) stands on top and is bound by FORBIDDEN only.
@@ -16,6 +16,7 @@ ALLOWED = {
     "errors": (),
     "issues": ("errors",),
     "redact": ("errors",),
+    "jsonfile": ("errors",),
     "scenario": _GROUND,
     "wire": _GROUND,
     "machine": (*_GROUND, "wire.pressure", ""),

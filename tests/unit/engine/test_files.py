@@ -7,8 +7,9 @@ import os
 import pytest
 
 from agentlab.engine import files
-from agentlab.engine.files import LineWriter, read_json, write_json
+from agentlab.engine.files import LineWriter, write_json
 from agentlab.errors import RecordingError
+from agentlab.jsonfile import read_json
 
 
 def test_lines_are_appended_whole(tmp_path):
@@ -57,7 +58,7 @@ def test_a_file_that_cannot_be_written_keeps_what_stood_there(tmp_path, monkeypa
 
 def test_unreadable_json_is_named(tmp_path):
     (tmp_path / "x.json").write_text('{"a": ')
-    with pytest.raises(RecordingError, match=r"x\.json is not a JSON object"):
+    with pytest.raises(RecordingError, match=r"x\.json is damaged"):
         read_json(tmp_path / "x.json")
     with pytest.raises(RecordingError, match="No such file"):
         read_json(tmp_path / "y.json")
