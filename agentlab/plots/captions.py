@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from typing import TYPE_CHECKING, Any, cast
 
 from . import words
 from .rows import Row
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def estimates_caption(rows: list[Row], *, drawn: bool = True) -> list[str]:
@@ -32,6 +36,23 @@ def estimates_caption(rows: list[Row], *, drawn: bool = True) -> list[str]:
         *_reasons(rows),
     ]
     return [sentence for sentence in sentences if sentence]
+
+
+def noted(frame: pd.DataFrame) -> list[str]:
+    """Return what whoever made a frame wants to be said under its figure, e.g. which filter was on.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Sentences stand in ``frame.attrs["agentlab"]["notes"]``.
+
+    Returns
+    -------
+    list of str
+    """
+    about: Any = getattr(frame, "attrs", {}).get("agentlab")
+    notes: Any = cast("dict[str, Any]", about).get("notes") if isinstance(about, dict) else None
+    return [str(note) for note in cast("list[Any]", notes)] if isinstance(notes, list) else []
 
 
 def _bars(rows: list[Row], *, drawn: bool) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..errors import ConfigError
 from .canvas import caption, caption_height, estimates_origin, new_figure, remember
-from .captions import estimates_caption
+from .captions import estimates_caption, noted
 from .intervals import Slot, draw_panel
 from .rows import Row, read_rows
 from .style import ArmStyle, arm_styles, style
@@ -89,7 +89,23 @@ def estimates_png(frame: pd.DataFrame, *, dpi: int = 100) -> bytes:
     """
     from .export import png
 
-    return png(_plot(frame, ("level", "difference"), ax=None, shown=False), dpi=dpi)
+    return png(hidden_estimates(frame), dpi=dpi)
+
+
+def hidden_estimates(frame: pd.DataFrame) -> Axes:
+    """Draw the figure of :func:`plot_estimates` where no notebook shows it, e.g. to be saved.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        As :func:`agentlab.compare` returns it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The first panel.
+    """
+    return _plot(frame, ("level", "difference"), ax=None, shown=False)
 
 
 def _plot(frame: pd.DataFrame, chosen: tuple[str, ...], *, ax: Axes | None, shown: bool) -> Axes:
@@ -101,8 +117,9 @@ def _plot(frame: pd.DataFrame, chosen: tuple[str, ...], *, ax: Axes | None, show
             f"({', '.join(f'{m} {k}' for m, k in panels)}): select one metric and one of kinds={chosen}"
         )
     styles = arm_styles([row.arm for row in read_rows(frame)])
+    notes = [*estimates_caption(rows), *noted(frame)]
     with style():
-        first = _draw(rows, panels, chosen, styles, ax, shown=shown)
+        first = _draw(rows, panels, chosen, styles, notes, ax, shown=shown)
     origin = estimates_origin(getattr(frame, "attrs", {}), rows)
     remember(first, "plot_estimates", {**origin, "kinds": list(chosen)})
     return first
@@ -140,11 +157,11 @@ def _draw(
     panels: list[tuple[str, str]],
     kinds: tuple[str, ...],
     styles: dict[str, ArmStyle],
+    notes: list[str],
     ax: Axes | None,
     *,
     shown: bool,
 ) -> Axes:
-    notes = estimates_caption(rows)
     if not panels:
         return _empty(ax, kinds, shown=shown)
     slots = {panel: _slots(rows, *panel) for panel in panels}
