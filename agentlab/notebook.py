@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import logging
 import os
 import signal
 import threading
@@ -103,7 +104,7 @@ def run_notebook(
     target.with_suffix(".parameters.json").write_text(json.dumps(used, indent=2) + "\n")
     started = time.monotonic()
     kernels, make_kernel = _tracked_kernels(kernel)
-    with _interrupts_to(kernels) as interrupted:
+    with _interrupts_to(kernels) as interrupted, _unknown_parameters_unsaid():
 
         def begin_cell(**_: Any) -> None:  # noqa: ANN401
             if interrupted:  # it came while no cell ran, and an idle kernel ignores it
@@ -159,6 +160,21 @@ def _tracked_kernels(name: str | None) -> tuple[list[Any], type[Any]]:
 
 
 @contextlib.contextmanager
+def _unknown_parameters_unsaid() -> Generator[None]:
+    """Keep papermill from calling parameters unknown: it cannot read ``int | None``, and all were checked."""
+
+    def keep(record: logging.LogRecord) -> bool:
+        return not record.getMessage().startswith("Passed unknown parameter")
+
+    log = logging.getLogger("papermill")
+    log.addFilter(keep)
+    try:
+        yield
+    finally:
+        log.removeFilter(keep)
+
+
+@contextlib.contextmanager
 def _interrupts_to(kernels: list[Any]) -> Generator[list[int]]:
     """Send the first SIGINT to the kernels; yields the list of signals that came."""
     came: list[int] = []
@@ -195,21 +211,17 @@ def to_html(notebook: str | os.PathLike[str], output: str | os.PathLike[str]) ->
     Returns
     -------
     pathlib.Path
-        The page; images are inside it.
-    """
-    _need("nbconvert")
-    from nbconvert import HTMLExporter
+        The page; images and style are inside it, it holds no script, and it is light or dark as its reader
+        likes. What only a live kernel could show is its text twin there.
 
-    exporter = HTMLExporter()
-    # Each of these would be fetched from a CDN when the page is opened.
-    for url in ("mathjax_url", "require_js_url", "widget_renderer_url", "jupyter_widgets_base_url"):
-        setattr(exporter, url, "")
-    page, _ = exporter.from_filename(str(notebook))
-    target = Path(output)
-    part = target.with_name(f".{target.name}.part")
-    part.write_text(page, encoding="utf-8")
-    part.replace(target)
-    return target
+    Raises
+    ------
+    MissingExtra
+        nbconvert is not installed.
+    """
+    from .reporting.pages import write_page
+
+    return write_page(Path(notebook), Path(output), title=Path(notebook).stem)
 
 
 def _need(name: str) -> Any:  # noqa: ANN401

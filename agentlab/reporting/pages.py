@@ -1,0 +1,170 @@
+"""An executed notebook as one HTML page, and that page as PDF; neither reaches any network."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..errors import AgentlabError, MissingExtra
+
+_HERE = Path(__file__).resolve().parent
+_GENERATOR = "agentlab"
+#: Without what needs a script or a kernel: its twin in the same output is shown.
+_KINDS = (
+    "text/html",
+    "text/markdown",
+    "image/svg+xml",
+    "image/png",
+    "image/jpeg",
+    "text/latex",
+    "text/plain",
+)
+_CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+_PRINT_S = 120.0
+
+
+def write_page(notebook: Path, target: Path, *, title: str, code: bool = True) -> Path:
+    """Write an executed notebook as one page.
+
+    Parameters
+    ----------
+    notebook : Path
+        Executed notebook.
+    target : Path
+        Where the page goes; replaced at once when it is complete.
+    title : str
+        Of the window.
+    code : bool, default True
+        Whether code cells are shown beside their outputs.
+
+    Returns
+    -------
+    Path
+        `target`: images and style are inside it, it holds no script, and it is light or dark as its reader
+        likes.
+
+    Raises
+    ------
+    MissingExtra
+        nbconvert is not installed.
+    """
+    try:
+        from nbconvert import HTMLExporter
+    except ImportError:
+        raise MissingExtra("nbconvert is needed for this. Run: pip install 'agentlab[batch]'") from None
+
+    exporter: Any = HTMLExporter(template_name="page", extra_template_basedirs=[str(_HERE)])
+    exporter.exclude_input = not code
+    exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
+    exporter.display_data_priority = list(_KINDS)
+    about = {"title": title, "generator": f"{_GENERATOR} {__version__}", "style": _style(code=code)}
+    page, _ = exporter.from_filename(str(notebook), resources={"page": about})
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.part")
+    part.write_text(page, encoding="utf-8")
+    part.replace(target)
+    return target
+
+
+def _style(*, code: bool) -> str:
+    style = (_HERE / "page" / "style.css").read_text(encoding="utf-8")
+    if not code:
+        return style
+    from pygments.formatters import HtmlFormatter
+
+    light, dark = (
+        HtmlFormatter(style=name, nobackground=True).get_style_defs(".highlight")
+        for name in ("default", "github-dark")
+    )
+    return f"{style}\n{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
+
+
+def is_ours(page: Path) -> bool:
+    """Say whether a file is a page that :func:`write_page` made.
+
+    Parameters
+    ----------
+    page : Path
+        A file.
+
+    Returns
+    -------
+    bool
+    """
+    with contextlib.suppress(OSError), page.open("rb") as file:
+        return f'content="{_GENERATOR} '.encode() in file.read(1000)  # of its meta element generator
+    return False
+
+
+def find_chromium() -> str | None:
+    """Return the path of a Chromium that can print, or None.
+
+    Returns
+    -------
+    str or None
+    """
+    return next(filter(None, map(shutil.which, _CHROMIUM)), None)
+
+
+def print_page(page: Path, target: Path, *, chromium: str) -> Path:
+    """Print a page as PDF.
+
+    Parameters
+    ----------
+    page : Path
+        HTML file.
+    target : Path
+        Where the PDF goes; replaced at once when it is complete.
+    chromium : str
+        Path of the browser. It has a profile of its own, and is gone at the end.
+
+    Returns
+    -------
+    Path
+        `target`.
+
+    Raises
+    ------
+    AgentlabError
+        The browser printed nothing in two minutes; the end of what it said.
+    """
+    with tempfile.TemporaryDirectory(prefix="agentlab-print-", ignore_cleanup_errors=True) as folder:
+        made = Path(folder) / "page.pdf"
+        command = [
+            chromium, "--headless", "--disable-gpu", "--no-first-run", "--disable-extensions",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            "--proxy-server=127.0.0.1:9", f"--user-data-dir={folder}/profile", "--no-pdf-header-footer",
+            f"--print-to-pdf={made}", page.resolve().as_uri(),
+        ]  # fmt: skip
+        if os.geteuid() == 0:
+            command.insert(1, "--no-sandbox")  # the sandbox refuses root; the page holds no script
+        said = _run(command, env={**os.environ, "HOME": folder})
+        if not made.is_file() or not made.stat().st_size:
+            raise AgentlabError(f"{Path(chromium).name} printed no PDF of {page.name}: {said[-400:].strip()}")
+        part = target.with_name(f".{target.name}.part")
+        shutil.copyfile(made, part)
+        part.replace(target)
+    return target
+
+
+def _run(command: list[str], *, env: dict[str, str]) -> str:
+    """Run a program in a session of its own, all of which is ended when it is done or too late."""
+    with subprocess.Popen(
+        command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            said, _ = process.communicate(timeout=_PRINT_S)
+        except subprocess.TimeoutExpired:
+            said = f"not done in {_PRINT_S:.0f} s".encode()
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    return said.decode("utf-8", "replace")
