@@ -23,6 +23,7 @@ _WHERE = {
     "StartupError": "errors",
     "Step": "gateway",
     "Timeouts": "scenario",
+    "attach": "host.attach",
     "compare": "stats.compare",
     "doctor": "agents",
     "example": "recording",
@@ -30,8 +31,10 @@ _WHERE = {
     "install": "agents",
     "load": "recording",
     "plot_estimates": "plots.estimates",
+    "plot_timeline": "plots.timeline",
     "plot_ttft": "plots.ttft",
     "record": "engine",
+    "report": "reporting",
     "save": "plots.export",
 }
 _MODULES = ("errors", "metrics")

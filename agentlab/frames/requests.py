@@ -111,6 +111,8 @@ def request_row(run: RunInfo, request: Request) -> dict[str, Any]:
         "model": as_text(begin.get("model")) or (as_text(message.state.get("model")) if message else None),
         "dialect": as_text(begin.get("dialect")),
         **times,
+        "agent_begin_ns": joined.begin_ns if joined else None,
+        "agent_end_ns": joined.completed_ns if joined else None,
         **tokens,
         "convention": as_text(end.get("convention")),
         "cost_usd": _cost(joined, exchange),

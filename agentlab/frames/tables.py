@@ -335,6 +335,18 @@ REQUESTS = Table(
             "latency_ms", "Float64", "Last content chunk minus send.", source="chunk", title="Request latency"
         ),
         Column("n_chunks", "Int64", "Content chunks; a chunk is no token.", source="chunk"),
+        Column(
+            "agent_begin_ns",
+            "Int64",
+            "The agent made its message: its stamp (whole ms), else its first report.",
+            source=f"{_E} message",
+        ),
+        Column(
+            "agent_end_ns",
+            "Int64",
+            "The agent completed its message, tool calls included, by its stamp (whole ms).",
+            source=f"{_E} message",
+        ),
         *_TOKENS,
         Column(
             "tokens_source", "string", "Side that the token columns are from: gateway, agent.", source="usage"
