@@ -12,9 +12,13 @@ CODES: dict[str, str] = {
     "cancelled": "Cancel was pressed or .cancel() called while the run was under way",
     "interrupted": "the user interrupted the study while the run was under way",
     "owner_lost": "the notebook or script that owned the study ended while the run was under way",
+    "deadline": "the study's own deadline, record(detach=...), passed while the run was under way",
     "unfinished": "the recording has no end: the measuring process was killed or the disk was full",
     "startup_failed": "the agent or its server did not become ready",
+    "plugin_failed": "a plugin of the agent did not load",
     "warmup_failed": "the throw-away prompt of a fresh server did not succeed; the first turn may be dearer",
+    "plugin_unproven": "whether all plugins loaded is unknown: the server's log or events ended too early",
+    "foreign_server": "the server was not started here: its plugins, config and permissions are unknown",
     "agent_exited": "the agent's process ended although it was needed",
     "driver_error": "the driver failed; detail holds the error",
     # what the scenario asked for

@@ -49,7 +49,7 @@ def show(running: Running, mode: str) -> Callable[[], None]:
     Returns
     -------
     callable
-        Shows the last state and returns when it is shown; call it once the study is done.
+        Shows the state for the last time and returns when it is shown.
     """
     if mode == "none":
         return lambda: None
@@ -129,6 +129,19 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def clock(unix_ns: int) -> str:
+    """Return a moment by this machine's clock: the time of day, with the date unless it is today's."""
+    then, now = time.localtime(unix_ns // 10**9), time.localtime()
+    return time.strftime("%H:%M" if then[:3] == now[:3] else "%Y-%m-%d %H:%M", then)
+
+
+def until(state: State) -> str | None:
+    """Say of a detached study when it ends by itself; None of another, and once it has ended."""
+    if state["status"] != "running" or state.get("until_unix_ns") is None:
+        return None
+    return f"goes on by itself, until {clock(state['until_unix_ns'])} at the latest"
+
+
 class Lines:
     """One line on stderr for each finished run, and one at the end."""
 
@@ -188,15 +201,17 @@ class _Watch:
         self._thread.start()
 
     def finish(self) -> None:
-        """Have the last state shown now."""
+        """Have the state shown for the last time."""
         self._wake.set()
         self._thread.join(timeout=2.0)
 
     def _look(self) -> None:
         try:
-            while (state := self._running.state())["status"] == "running":
+            while (state := self._running.state())["status"] == "running" and not self._wake.is_set():
                 self._view.update(state)
                 self._wake.wait(_LOOK_S)
+            if state["status"] == "running":  # read before the end, or nobody waits for it any more
+                state = self._running.state()
             self._view.close(state)
         except Exception as error:
             _cannot(error)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ..host.running import Running
     from .study import Exists, Keep, Order, Quiet
 
+_LONGEST_S = 30 * 24 * 3600
+
 
 def record(
     scenario: Scenario,
@@ -29,6 +31,7 @@ def record(
     gateway: Gateway | None = None,
     host: Literal["auto", "kernel", "process", "inline"] = "auto",
     kernel: str | None = None,
+    detach: float | Literal[False] = False,
     keep: Keep = "numbers",
     quiet: Quiet | Literal["auto"] | None = "auto",
     progress: Literal["auto", "widget", "text", "none"] = "auto",
@@ -59,6 +62,11 @@ def record(
         disturbs the stamps.
     kernel : str, optional
         Kernelspec of the measuring kernel.
+    detach : float or False
+        Seconds after which the study ends by itself, whatever became of this notebook or script: it survives
+        restart, shutdown and death of this kernel, and :func:`agentlab.attach` finds it again. An interrupt
+        then only stops the waiting; Cancel ends the study. ``host="auto"`` is then a kernel of its own, also
+        in a script. False: the study ends with this process.
     keep : {"numbers", "content"}
         ``content`` also stores prompts and answers (files readable by the owner only).
     quiet : Quiet, "auto" or None
@@ -106,10 +114,11 @@ def record(
     _one_of("exists", exists, "resume", "refuse", "replace")
     _one_of("progress", progress, "auto", "widget", "text", "none")
     _one_of("host", host, "auto", "kernel", "process", "inline")
-    make_host = start.host_maker(host, kernel)
+    seconds = None if detach is False else _checked_deadline(detach)
+    make_host = start.host_maker(host, kernel, seconds)
     if host != "inline":
         study.to_job()  # what cannot cross to the measuring process is said before anything is touched
-    return start.launch(prepare(study, exists), make_host, progress)
+    return start.launch(prepare(study, exists), make_host, progress, detached=seconds is not None)
 
 
 def _checked_scenario(scenario: Any) -> Scenario:  # noqa: ANN401
@@ -137,6 +146,16 @@ def _checked_seed(seed: Any) -> int:  # noqa: ANN401
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
         raise ConfigError(f"record(seed={seed!r}): give a whole number from 0")
     return seed
+
+
+def _checked_deadline(detach: Any) -> float:  # noqa: ANN401
+    number = isinstance(detach, (int, float)) and not isinstance(detach, bool)
+    if not number or not 1 <= detach <= _LONGEST_S:
+        raise ConfigError(
+            f"record(detach={detach!r}): give the seconds, 1 to {_LONGEST_S:,} (30 days), after which the "
+            "study ends by itself, or False"
+        )
+    return float(detach)
 
 
 def _one_of(name: str, value: Any, *allowed: str) -> Any:  # noqa: ANN401

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import secrets
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ class Stop:
     Attributes
     ----------
     reason : str or None
-        ``"cancelled"``, ``"interrupted"`` or ``"owner_lost"``.
+        ``"cancelled"``, ``"interrupted"``, ``"owner_lost"`` or ``"deadline"``.
     """
 
     def __init__(self) -> None:
@@ -45,7 +46,7 @@ class Stop:
 
         Parameters
         ----------
-        reason : {"cancelled", "interrupted", "owner_lost"}
+        reason : {"cancelled", "interrupted", "owner_lost", "deadline"}
             Becomes the issue code of the run under way.
         """
         if self.reason is None:
@@ -82,7 +83,10 @@ class _Arm:
         await self.stack.aclose()
 
 
-async def conduct(study: Study, stop: Stop) -> None:
+Hold = Callable[[Path], contextlib.AbstractContextManager[object]]
+
+
+async def conduct(study: Study, stop: Stop, hold: Hold = contextlib.nullcontext) -> None:
     """Make all missing runs of a prepared study.
 
     Parameters
@@ -91,10 +95,13 @@ async def conduct(study: Study, stop: Stop) -> None:
         A prepared study; its folder exists.
     stop : Stop
         Bound to the task that runs this.
+    hold : callable, optional
+        Given the study's folder, returns a context that is entered once the study is locked, and left, with
+        the error if any, once nothing of it runs any more.
 
     Raises
     ------
-    ConfigError
+    StudyBusy
         The study is being recorded by another process.
     StartupError
         An arm could not be opened before the first run.
@@ -107,6 +114,7 @@ async def conduct(study: Study, stop: Stop) -> None:
     """
     async with AsyncExitStack() as stack:
         stack.enter_context(lock(study.folder))
+        stack.enter_context(hold(study.folder))
         children = await stack.enter_async_context(Children())
         scratch = await children.folder()
         observer = await stack.enter_async_context(Observer())

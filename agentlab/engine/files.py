@@ -12,7 +12,10 @@ from typing import Any
 import msgspec
 
 from ..errors import RecordingError, StudyBusy
+from ..jsonfile import read_json
 
+#: In a study that is recorded detached: who measures it (agentlab.host.lease).
+HOST_FILE = "host.json"
 _encode = msgspec.json.Encoder().encode
 
 
@@ -127,12 +130,41 @@ def lock(folder: Path) -> Generator[None]:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise StudyBusy(
-                f"{folder} is being recorded by another process; wait for it or cancel it"
-            ) from None
+            raise StudyBusy(_who(folder)) from None
         yield
     finally:
         os.close(fd)
+
+
+def is_locked(folder: Path) -> bool:
+    """Say whether some process, here or in another container, records into a study.
+
+    Parameters
+    ----------
+    folder : Path
+        Study folder.
+
+    Returns
+    -------
+    bool
+    """
+    try:
+        with lock(folder):
+            return False
+    except StudyBusy:
+        return True
+    except RecordingError:  # a folder that nobody may write
+        return False
+
+
+def _who(folder: Path) -> str:
+    with contextlib.suppress(RecordingError):
+        if read_json(folder / HOST_FILE).get("outcome") is None:
+            return (
+                f"{folder} is being recorded by another process, detached: "
+                f"agentlab.attach({str(folder)!r}) shows it, waits for it and can cancel it"
+            )
+    return f"{folder} is being recorded by another process; wait for it or cancel it"
 
 
 def _cannot_write(path: Path, error: OSError) -> RecordingError:

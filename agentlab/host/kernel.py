@@ -18,13 +18,13 @@ from typing import IO, Any
 from .. import __version__
 from ..engine.study import Study
 from ..errors import AgentlabError, ConfigError, StartupError
+from .lease import CONNECTION, PREFIX
 from .outfit import Lifeline, environment, import_paths, job_line, outcome_of, tail
 
 _START_S = 60.0
 _LOOK_S = 0.1
 #: A Unix socket's path has at most 107 bytes, and each channel's gets this suffix.
 _IPC_PATH, _IPC_SUFFIX = 107, "-ipc-5"
-_NAME = "kernel.json"
 _log = logging.getLogger("agentlab.host")
 _log.addHandler(logging.NullHandler())  # jupyter_client's own messages; what matters becomes an error
 
@@ -74,6 +74,8 @@ class KernelHost:
         A prepared study.
     name : str or None
         Kernelspec; None: this interpreter.
+    detach : float, optional
+        Go on without this process, for at most so many seconds.
 
     Raises
     ------
@@ -81,13 +83,14 @@ class KernelHost:
         No such kernelspec, or something of the study cannot cross to another process.
     """
 
-    def __init__(self, study: Study, name: str | None = None) -> None:
+    def __init__(self, study: Study, name: str | None = None, detach: float | None = None) -> None:
         self.done = threading.Event()
         self.outcome: dict[str, Any] | None = None
         self.failure: str | None = None
         self._spec = kernelspec(name)
         self._called = f"kernelspec {name!r}" if name else "the measuring kernel"
         self._job = job_line(study)
+        self._how: dict[str, Any] = {"detach": detach, "kernelspec": name}
         self._asked: str | None = None
         self._killed = False
         self._process: subprocess.Popen[bytes] | None = None
@@ -129,7 +132,7 @@ class KernelHost:
 
         runtime = Path(jupyter_runtime_dir())
         runtime.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix="agentlab-", dir=runtime))
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=runtime))
         try:
             with (folder / "log").open("w+b") as log:
                 await self._use(folder, log)
@@ -185,7 +188,7 @@ class KernelHost:
             self._lifeline = lifeline
             if self._asked is not None:
                 lifeline.send(self._asked.encode())
-            code = f"_agentlab = await worker.main({str(folder)!r})"
+            code = f"_agentlab = await worker.main({str(folder)!r}, **{self._how!r})"
             content = await self._execute(manager, client, code, "_agentlab", None)
             self.outcome = outcome_of(_value(content)) if content is not None else None
             if self.outcome is None:
@@ -241,7 +244,7 @@ def _manager(folder: Path, spec: Any) -> Any:  # noqa: ANN401
         def get_kernel_spec(self, kernel_name: str) -> Any:  # noqa: ANN401
             return spec
 
-    file = folder / _NAME
+    file = folder / CONNECTION
     fits = len(str(file.with_suffix("")).encode()) + len(_IPC_SUFFIX) <= _IPC_PATH
     options: dict[str, Any] = {"transport": "ipc" if fits else "tcp"}
     if not fits and "transport_encryption" in AsyncKernelManager.class_trait_names():

@@ -19,6 +19,8 @@ class ProcessHost:
     ----------
     study : Study
         A prepared study.
+    detach : float, optional
+        Go on without this process, for at most so many seconds.
 
     Raises
     ------
@@ -26,10 +28,11 @@ class ProcessHost:
         Something of the study cannot cross to another process.
     """
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: Study, detach: float | None = None) -> None:
         self.done = threading.Event()
         self.outcome: dict[str, Any] | None = None
         self.failure: str | None = None
+        self._detach = detach
         self._job = job_line(study)  # encoded here: what cannot cross is a ConfigError of the caller
         self._thread = threading.Thread(target=self._run, name="agentlab-process", daemon=True)
 
@@ -37,7 +40,7 @@ class ProcessHost:
         """Start the process."""
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by the thread)
         # -P and our own import paths: what imports here imports there, and nothing else.
-        code = f"{import_paths()}; from agentlab.host import worker; worker.run()"
+        code = f"{import_paths()}; from agentlab.host import worker; worker.run({self._detach!r})"
         # A session of its own: the terminal's ^C reaches the owner, which asks once and waits.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", code],

@@ -11,15 +11,17 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from .. import errors
-from ..engine.study import Study
 from ..errors import AgentlabError, InterruptedByUser
+from ..progress import clock
 from .base import Host
-from .state import StudyState
+from .lease import Lease
+from .state import Plan, StudyState
 
 if TYPE_CHECKING:
     from ..recording import Recordings
 
 _TICK_S = 0.05
+_HANDOVER_S = 0.02
 #: Clean-up has this long after Cancel or an interrupt; then the measuring process is killed.
 GRACE_S = 3.0
 
@@ -27,24 +29,32 @@ Watch = Callable[["Running"], Callable[[], None]]
 
 
 class Running:
-    """A study under way; made by :func:`agentlab.record`.
+    """A study under way; made by :func:`agentlab.record` and :func:`agentlab.attach`.
 
     ``await running`` (notebooks) or ``running.result()`` (scripts, papermill) gives the recordings.
-    ``running.cancel()`` ends it; what was measured is kept and returned.
+    ``running.cancel()`` ends it; what was measured is kept and returned. An interrupt while it is waited for
+    ends it too, unless it is detached: then only the waiting ends.
 
     Parameters
     ----------
-    study : Study
+    study : Plan
         A prepared study.
     host : Host or None
         Where it is measured; None: nothing was missing, so nothing was started.
     watch : callable, optional
         Called with this handle once it runs; shows progress. What it returns is called at the end.
+    lease : callable, optional
+        For a detached study: gives its lease, or None while it does not have one yet. The handle is made when
+        it has: from then on the study goes on without this process.
+    since_unix_ns : int, optional
+        When its recording began; now when absent.
 
     Attributes
     ----------
-    study : Study
+    study : Plan
         What is recorded.
+    lease : Lease or None
+        Of a detached study: its deadline.
     cancelled : bool
         Cancel was asked for.
     blocking : bool
@@ -64,18 +74,32 @@ class Running:
     ('done', 2)
     """
 
-    def __init__(self, study: Study, host: Host | None, watch: Watch | None = None) -> None:
+    def __init__(
+        self,
+        study: Plan,
+        host: Host | None,
+        watch: Watch | None = None,
+        *,
+        lease: Callable[[], Lease | None] | None = None,
+        since_unix_ns: int | None = None,
+    ) -> None:
+        now = time.time_ns()
+        since = now if since_unix_ns is None else since_unix_ns
         self.study = study
+        self.lease: Lease | None = None
         self.cancelled = False
         self.blocking = False
         self._host = host
-        self._began = time.monotonic()
+        self._began = time.monotonic() - (now - since) / 1e9
         self._ended: float | None = None
-        self._state = StudyState(study, time.time_ns())
+        self._state = StudyState(study, since)
         self._stopping = threading.Lock()
         if host is not None:
             host.start()
         try:
+            while lease is not None and self.lease is None and not self.done():
+                time.sleep(_HANDOVER_S)
+                self.lease = lease()
             self._unwatch = watch(self) if watch is not None else None
         except BaseException:  # an interrupt, while the panel is made: nobody would hold this handle
             self._stop("interrupted")
@@ -105,9 +129,10 @@ class Running:
         Returns
         -------
         dict
-            ``folder``, ``status`` (``running``, ``done``, ``cancelled``, ``interrupted``, ``failed``),
-            ``elapsed_s``, and the keys of :meth:`agentlab.host.state.StudyState.read`: ``planned``,
-            ``finished``, ``current``, ``arms``.
+            ``folder``, ``status`` (``running``, ``done``, ``cancelled``, ``interrupted``, ``deadline``,
+            ``failed``), ``elapsed_s``, ``until_unix_ns`` (deadline of a detached study, else None), and the
+            keys of :meth:`agentlab.host.state.StudyState.read`: ``planned``, ``finished``, ``current``,
+            ``arms``.
         """
         over = self.done()  # asked first: what is read afterwards is then the last state
         state = self._state.read()
@@ -120,6 +145,7 @@ class Running:
             "folder": str(self.study.folder),
             "status": self._status() if over else "running",
             "elapsed_s": (self._ended or time.monotonic()) - self._began,
+            "until_unix_ns": None if self.lease is None else self.lease.until_unix_ns,
             **state,
         }
 
@@ -132,6 +158,8 @@ class Running:
             while not self.done():  # noqa: ASYNC110
                 await asyncio.sleep(_TICK_S)
         except asyncio.CancelledError:
+            if self._goes_on():
+                raise self._let_go(errors.Interrupted) from None
             self._stop("interrupted")
             while not self.done():
                 with contextlib.suppress(asyncio.CancelledError):  # a second one does not cut clean-up off
@@ -158,7 +186,8 @@ class Running:
         TimeoutError
             Not done in time.
         InterruptedByUser
-            Interrupted; everything is cleaned up, ``.recordings`` holds what there is.
+            Interrupted; everything is cleaned up, or a detached study goes on. ``.recordings`` holds what
+            there is.
         ConfigError, StartupError, RecordingError, GatewayError
             The study could not go on.
         """
@@ -169,6 +198,8 @@ class Running:
             with _interrupts(interrupted.set):
                 while self._host is not None and not self._host.done.wait(_TICK_S):
                     if interrupted.is_set():
+                        if self._goes_on():
+                            raise self._let_go(InterruptedByUser)
                         self._stop("interrupted")
                     elif end is not None and time.monotonic() >= end:
                         raise TimeoutError(
@@ -179,6 +210,22 @@ class Running:
         if interrupted.is_set():
             raise self._interrupted(InterruptedByUser)
         return self._finish(InterruptedByUser)
+
+    def _goes_on(self) -> bool:
+        """Say whether an interrupt leaves the study alone: it is detached, and was not cancelled here."""
+        return self.lease is not None and not self.cancelled and not self.done()
+
+    def _let_go(self, kind: Callable[..., BaseException]) -> BaseException:
+        """Stop waiting for a detached study and showing it."""
+        self._close_progress()
+        state, lease = self.state(), self.lease
+        assert lease is not None
+        return kind(
+            "No longer waiting for the study, which goes on by itself, until "
+            f"{clock(lease.until_unix_ns)} at the latest; {state['finished']} of {state['planned']} runs "
+            f"are there. agentlab.attach({state['folder']!r}) shows it again; Cancel or .cancel() ends it.",
+            self._recordings_if_any(),
+        )
 
     def _stop(self, reason: str) -> None:
         if self._host is None:
@@ -214,10 +261,7 @@ class Running:
 
     def _interrupted(self, kind: Callable[..., BaseException]) -> BaseException:
         self._close_progress()
-        recordings = None
-        with contextlib.suppress(AgentlabError):  # the interrupt is what matters
-            recordings = self._recordings()
-        return kind(self._kept("was interrupted"), recordings)
+        return kind(self._kept("was interrupted"), self._recordings_if_any())
 
     def _error(self, error: dict[str, Any]) -> AgentlabError:
         known = getattr(errors, error["type"], None)
@@ -238,6 +282,11 @@ class Running:
         from ..recording import load
 
         return load(self.study.folder)
+
+    def _recordings_if_any(self) -> Recordings | None:
+        with contextlib.suppress(AgentlabError):  # the interrupt is what matters
+            return self._recordings()
+        return None
 
     def _kept(self, how: str) -> str:
         state = self.state()

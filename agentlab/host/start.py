@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 from ..engine.study import Study, missing
 from ..errors import ConfigError
+from ..wire.procid import ProcessId
 from .base import Host
+from .lease import Lease
 from .running import Running
 
 HostMaker = Callable[[Study], Host]
 
 
-def host_maker(host: str, kernel: str | None) -> HostMaker:
+def host_maker(host: str, kernel: str | None, detach: float | None = None) -> HostMaker:
     """Return what makes the host of a study.
 
     Parameters
     ----------
     host : {"auto", "kernel", "process", "inline"}
-        ``auto``: kernel in a live notebook, else process.
+        ``auto``: kernel in a live notebook and when detached, else process.
     kernel : str or None
         Kernelspec; only for a measuring kernel.
+    detach : float, optional
+        Go on without this process, for at most so many seconds.
 
     Returns
     -------
@@ -29,12 +34,15 @@ def host_maker(host: str, kernel: str | None) -> HostMaker:
     Raises
     ------
     ConfigError
-        A kernelspec without a measuring kernel, or an unknown one.
+        A kernelspec without a measuring kernel, or an unknown one; a detached study inside this process.
     """
     from ..surroundings import front_end
 
     if host == "auto":
-        host = "kernel" if kernel is not None or front_end() == "live" else "process"
+        own_kernel = kernel is not None or detach is not None or front_end() == "live"
+        host = "kernel" if own_kernel else "process"
+    if detach is not None:
+        _can_detach(host, detach)
     if kernel is not None and host != "kernel":
         raise ConfigError(f"record(kernel={kernel!r}, host={host!r}): a kernelspec needs host='kernel'")
     if host == "inline":
@@ -44,14 +52,27 @@ def host_maker(host: str, kernel: str | None) -> HostMaker:
     if host == "process":
         from .process import ProcessHost
 
-        return ProcessHost
+        return lambda study: ProcessHost(study, detach)
     from .kernel import KernelHost, kernelspec
 
     kernelspec(kernel)  # an unknown name is said before anything is touched
-    return lambda study: KernelHost(study, kernel)
+    return lambda study: KernelHost(study, kernel, detach)
 
 
-def launch(study: Study, make_host: HostMaker, progress: str) -> Running:
+def _can_detach(host: str, detach: float) -> None:
+    if host == "inline":
+        raise ConfigError(
+            f"record(detach={detach!r}, host='inline'): a study inside this process ends with it; "
+            "leave host= out, or detach="
+        )
+    if not ProcessId.of(os.getpid()).alive():
+        raise ConfigError(
+            f"record(detach={detach!r}): this system does not tell when a process started (no /proc), so "
+            "nobody could find the study again; leave detach= out"
+        )
+
+
+def launch(study: Study, make_host: HostMaker, progress: str, *, detached: bool = False) -> Running:
     """Start what is missing of a prepared study.
 
     Parameters
@@ -62,6 +83,8 @@ def launch(study: Study, make_host: HostMaker, progress: str) -> Running:
         From :func:`host_maker`.
     progress : {"auto", "widget", "text", "none"}
         How to show it.
+    detached : bool
+        The study goes on without this process: return only when it does.
 
     Returns
     -------
@@ -76,4 +99,13 @@ def launch(study: Study, make_host: HostMaker, progress: str) -> Running:
         return Running(study, None)
     if left < planned:
         say(f"{planned - left} of {planned} already recorded in {study.folder}; {left} to do")
-    return Running(study, make_host(study), lambda running: show(running, progress))
+    before = Lease.read(study.folder)
+    if before is not None:
+        before.clear()
+    lease = (lambda: _new_lease(study, before)) if detached else None
+    return Running(study, make_host(study), lambda running: show(running, progress), lease=lease)
+
+
+def _new_lease(study: Study, before: Lease | None) -> Lease | None:
+    found = Lease.read(study.folder)
+    return found if found != before else None

@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from ..engine.study import FINISHED, Study
+from ..engine.study import FINISHED
 from ..errors import RecordingError
 from ..jsonfile import read_json
+
+
+class Plan(Protocol):
+    """What is to be recorded: as much of a study as is needed to see how far it is."""
+
+    @property
+    def folder(self) -> Path:
+        """Study folder."""
+        ...
+
+    @property
+    def arms(self) -> Mapping[str, Any]:
+        """The conditions, by name."""
+        ...
+
+    @property
+    def runs(self) -> int:
+        """Runs per arm."""
+        ...
 
 
 class StudyState:
@@ -16,13 +36,13 @@ class StudyState:
 
     Parameters
     ----------
-    study : Study
+    study : Plan
         A prepared study.
     since_unix_ns : int
         When this recording of it began; a run under way since before was left behind by a crash.
     """
 
-    def __init__(self, study: Study, since_unix_ns: int) -> None:
+    def __init__(self, study: Plan, since_unix_ns: int) -> None:
         self._study = study
         self._since_unix_ns = since_unix_ns
         self._over: dict[str, dict[str, Any]] = {}

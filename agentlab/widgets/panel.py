@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ..progress import duration, reasons
+from ..progress import duration, reasons, until
 from .cards import running_card, short_path
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class Panel:
         self._head.value = (
             f"<b>{state['finished']} of {state['planned']} runs</b> &nbsp; {duration(state['elapsed_s'])}"
             f" &nbsp; <code>{escape(short_path(state['folder']))}</code>"
+            + (f" &nbsp; {alone}" if (alone := until(state)) else "")
         )
         for name, counts in state["arms"].items():
             self._bars[name].value = counts["finished"]

@@ -307,7 +307,7 @@ async def test_a_run_that_the_disk_cut_off_is_made_again_though_its_end_could_be
 async def test_no_room_for_a_new_run_leaves_no_empty_folder(tmp_path, monkeypatch):
     study = make(tmp_path, {"a": Toy()}, runs=1)
 
-    def full(path, data):
+    def full(path, data, **how):
         raise RecordingError("No space left on device")
 
     monkeypatch.setattr("agentlab.engine.runlog.write_json", full)
