@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -37,7 +36,7 @@ class LedgerMachine(RuleBasedStateMachine):
         return Ledger(self.file, account=f"gateway-{number}", budget_usd=own, total_usd=self.budget)
 
     @rule(target=holds, number=st.integers(0, N - 1), amount=cents)
-    def reserve(self, number: int, amount: Decimal) -> Any:
+    def reserve(self, number: int, amount: Decimal) -> object:
         ledger = self.ledgers[number]
         before = book.read(self.file)
         hold = ledger.reserve(amount)
