@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -202,7 +202,36 @@ def read_run(folder: Path, *, study: str, planned_turns: int | None = None) -> R
     missing = [name for name in ("run_id", "arm", "run_index", "status") if name not in raw]
     if missing:
         raise RecordingError(f"{folder / 'run.json'} lacks {', '.join(missing)}: it is no run of agentlab")
-    info = RunInfo(
+    under_way = raw["status"] == "running" and _alive(folder)
+    doubts = _judge(folder, alive=under_way)
+    if raw["status"] == "running" and not under_way:
+        doubts.append(Issue(code="unfinished", detail="no end was written", discard=True, source="reader"))
+    return run_of(raw, folder, study=study, planned_turns=planned_turns, doubts=doubts)
+
+
+def run_of(
+    raw: Mapping[str, Any], folder: Path, *, study: str, planned_turns: int | None, doubts: Sequence[Issue]
+) -> RunInfo:
+    """Make a run of what is known of it.
+
+    Parameters
+    ----------
+    raw : mapping
+        ``run.json``.
+    folder : Path
+        The run's folder.
+    study : str
+        Name of the study.
+    planned_turns : int or None
+        Turns of the scenario.
+    doubts : sequence of Issue
+        What its reader found.
+
+    Returns
+    -------
+    RunInfo
+    """
+    return RunInfo(
         study=study,
         arm=str(raw["arm"]),
         run_id=str(raw["run_id"]),
@@ -210,17 +239,13 @@ def read_run(folder: Path, *, study: str, planned_turns: int | None = None) -> R
         block=as_int(raw.get("block")),
         sequence=as_int(raw.get("sequence")),
         status=str(raw["status"]),
+        issues=(*_issues(raw), *doubts),
         anchor=_anchor(raw.get("anchor")),
         warmup_rule=str(raw.get("warmup_rule") or "none"),
         planned_turns=as_count(raw.get("n_turns_asked", planned_turns)),
         raw=raw,
         path=folder,
     )
-    under_way = info.status == "running" and _alive(folder)
-    issues = [*_issues(raw), *_judge(folder, alive=under_way)]
-    if info.status == "running" and not under_way:
-        issues.append(Issue(code="unfinished", detail="no end was written", discard=True, source="reader"))
-    return dataclasses.replace(info, issues=tuple(issues))
 
 
 def read_events(path: Path) -> list[Event]:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import RecordingError
 from ..jsonfile import read_json
 from . import build as frames
-from .evidence import EVENTS, GATEWAY, Issue, RunInfo, read_run
+from .evidence import Issue, RunInfo, read_run
+from .index import RunIndex, Stamps, stamps_of
 from .schema import Table
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class StudyFolder:
         self.meta = {} if self._lone else read_json(path / "study.json")
         self.name = path.resolve().name
         self._runs: tuple[RunInfo, ...] | None = None
+        self._stamps: dict[str, Stamps] = {}
         self._memo: dict[str, pd.DataFrame] = {}
 
     @property
@@ -77,20 +79,26 @@ class StudyFolder:
         return self._runs
 
     def _read_runs(self) -> tuple[RunInfo, ...]:
-        folders = (
-            [self.path] if self._lone else sorted(p for p in (self.path / "runs").glob("*") if p.is_dir())
-        )
-        runs = [self._run(folder) for folder in folders]
+        folders = [self.path] if self._lone else _folders(self.path / "runs")
+        self._stamps = {folder.name: stamps_of(folder) for folder in folders}
+        index = RunIndex(self.path / "tables" / "index.json", version())
+        runs = [self._run(folder, index) for folder in folders]
+        if self._may_write:
+            index.write()
         last = len(runs)
         return tuple(
             sorted(runs, key=lambda run: (last if run.sequence is None else run.sequence, run.run_id))
         )
 
-    def _run(self, folder: Path) -> RunInfo:
+    def _run(self, folder: Path, index: RunIndex) -> RunInfo:
         turns = (self.scenario or {}).get("turns")
         planned = len(turns) if isinstance(turns, list) else None
+        stamps = self._stamps[folder.name]
+        known = index.get(folder, stamps, study=self.name, planned_turns=planned)
+        if known is not None:
+            return known
         try:
-            return read_run(folder, study=self.name, planned_turns=planned)
+            info = read_run(folder, study=self.name, planned_turns=planned)
         except RecordingError as error:
             # the rest of the study must stay usable; the folder is called NUMBER-ARM
             issue = Issue(code="recording_damaged", detail=str(error), discard=True, source="reader")
@@ -104,6 +112,8 @@ class StudyFolder:
                 issues=(issue,),
                 path=folder,
             )
+        index.put(folder, stamps, info)
+        return info
 
     def table(self, name: str) -> pd.DataFrame:
         """Return one table of all runs, from the cache when nothing changed.
@@ -127,8 +137,7 @@ class StudyFolder:
         cache = self.path / "tables" / f"{name}.parquet"
         frame = read_cache(cache, table, digest)
         if frame is not None:
-            # the folder may have been renamed since
-            return frame.assign(study=self.name).astype({"study": "string"})
+            return under_name(frame, self.name)  # the folder may have been renamed since
         frame = frames.build(name, self.runs)
         if self._may_write:
             write_cache(cache, frame, digest)
@@ -141,14 +150,17 @@ class StudyFolder:
 
     def _digest(self, table: Table) -> str:
         """Change when the definition, its builder or any file of a run changes."""
-        parts: list[Any] = [table.digest, version(), (self.scenario or {}).get("turns")]
-        for run in self.runs:
-            parts.append((run.run_id, run.discard_codes, len(run.issues)))
-            for name in ("run.json", EVENTS, GATEWAY):
-                with contextlib.suppress(OSError):
-                    stat = ((run.path or self.path) / name).stat()
-                    parts.append((name, stat.st_size, stat.st_mtime_ns))
+        runs = [(run.run_id, run.discard_codes, len(run.issues)) for run in self.runs]
+        parts = [table.digest, version(), (self.scenario or {}).get("turns"), runs, self._stamps]
         return sha256(repr(parts).encode()).hexdigest()
+
+
+def _folders(path: Path) -> list[Path]:
+    try:
+        with os.scandir(path) as entries:
+            return [path / name for name in sorted(entry.name for entry in entries if entry.is_dir())]
+    except OSError:
+        return []
 
 
 @functools.cache
@@ -156,6 +168,26 @@ def version() -> str:
     """Return what changes whenever a builder may give other values: the digest of this package's code."""
     files = sorted(Path(__file__).parent.glob("*.py"))
     return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def under_name(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return rows under the name of their recording.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Rows of one recording.
+    name : str
+        Its name.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The same frame when it has that name already.
+    """
+    if not len(frame) or frame["study"].iat[0] == name:
+        return frame
+    return frame.assign(study=name).astype({"study": "string"})
 
 
 def read_cache(path: Path, table: Table, digest: str) -> pd.DataFrame | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ConfigError
 from ..frames.evidence import RunInfo
+from ..frames.store import under_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,6 +69,8 @@ class Named:
     @cached_property
     def runs(self) -> tuple[RunInfo, ...]:
         """All runs, under that name."""
+        if self.name == self.source.name:
+            return self.source.runs
         return tuple(dataclasses.replace(run, study=self.name) for run in self.source.runs)
 
     def table(self, name: str) -> pd.DataFrame:
@@ -82,7 +85,7 @@ class Named:
         -------
         pandas.DataFrame
         """
-        return self.source.table(name).assign(study=self.name).astype({"study": "string"})
+        return under_name(self.source.table(name), self.name)
 
 
 def tell_apart(sources: Sequence[Source]) -> list[Named]:

@@ -269,4 +269,4 @@ def test_reading_a_study_opens_no_file_for_writing_outside_tables(folder):
         recs.table(name)
     after = {p: p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file() and p.parent.name != "tables"}
     assert after == before
-    assert sorted(os.listdir(folder / "tables")) == sorted(f"{name}.parquet" for name in TABLES)
+    assert sorted(os.listdir(folder / "tables")) == sorted(["index.json", *(f"{name}.parquet" for name in TABLES)])
