@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,8 @@ from typing import Any
 import psutil
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
+
+from ..waiting import wait_until
 
 _TOKEN = "browser-tests"
 _SETTINGS = {
@@ -49,23 +50,6 @@ _START = """i => { nb.content.activeCellIndex = i; nb.content.deselectAll();
   window.ran = window.jupyterapp.commands.execute('notebook:run-cell'); }"""
 _ENDED = """async s => await Promise.race([window.ran.then(() => true),
   new Promise(r => setTimeout(r, 1000 * s, false))])"""
-
-
-def wait_until(true: Callable[[], Any], seconds: float, what: str) -> float:
-    """Wait until something holds; return how long that took, in seconds."""
-    began = time.monotonic()
-    while not true():
-        assert time.monotonic() - began < seconds, f"not within {seconds} s: {what}"
-        time.sleep(0.02)
-    return time.monotonic() - began
-
-
-def lives(process: psutil.Process) -> bool:
-    """Say whether a process still runs."""
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 class Lab:

@@ -15,7 +15,8 @@ import pytest
 import agentlab as al
 from agentlab.demo import NOTEBOOKS
 
-from .conftest import Lab, NotebookPage, lives, wait_until
+from ..waiting import lives, wait_until
+from .conftest import Lab, NotebookPage
 
 SETUP = """
 import agentlab as al

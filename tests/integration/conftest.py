@@ -15,23 +15,6 @@ import pytest
 from jupyter_client.manager import KernelManager
 
 
-def wait_until(true: Callable[[], Any], seconds: float, what: str) -> float:
-    """Wait until something holds; return how long that took, in seconds."""
-    began = time.monotonic()
-    while not true():
-        assert time.monotonic() - began < seconds, f"not within {seconds} s: {what}"
-        time.sleep(0.02)
-    return time.monotonic() - began
-
-
-def lives(process: psutil.Process) -> bool:
-    """Say whether a process still runs."""
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
 class Notebook:
     """A notebook's kernel in a folder, with runtime and temporary folders of its own below it."""
 

@@ -17,7 +17,8 @@ import pytest
 
 import agentlab as al
 
-from .conftest import Notebook, lives, wait_until
+from ..waiting import lives, wait_until
+from .conftest import Notebook
 
 STUDY = """
 import agentlab as al

@@ -19,7 +19,8 @@ import pytest
 import agentlab as al
 from agentlab.testing.drivers import Toy
 
-from .conftest import Notebook, wait_until
+from ..waiting import wait_until
+from .conftest import Notebook
 
 CELL = """
 import agentlab as al
