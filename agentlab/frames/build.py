@@ -35,6 +35,10 @@ BUILDERS: dict[str, Builder] = {
     "pressure": build_pressure,
 }
 
+#: Tables in which a row depends on other runs of the study.
+_JUDGED_TOGETHER = ("requests",)
+_SMALL = 4_000_000  # bytes
+
 
 def build(name: str, runs: Iterable[RunInfo]) -> pd.DataFrame:
     """Build one table from the files of its runs.
@@ -61,9 +65,30 @@ def build(name: str, runs: Iterable[RunInfo]) -> pd.DataFrame:
         files = (run.path / EVENTS, run.path / GATEWAY) if run.path else ()
         events, gateway_events = (read_events(file) for file in files) if files else ([], [])
         rows += builder(run, events, gateway_events)
-    if name == "requests":
+    if name in _JUDGED_TOGETHER:
         doubt_zeros(rows)
     return table.frame(rows)
+
+
+def stands_alone(name: str, run: RunInfo) -> bool:
+    """Say whether a run's rows are best built from its own files.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table.
+    run : RunInfo
+        The run.
+
+    Returns
+    -------
+    bool
+        False where rows depend on other runs (``requests``, see :func:`doubt_zeros`), for a foreign file, and
+        for files so big that the study's cached table is read faster.
+    """
+    if name in _JUDGED_TOGETHER or run.path is None:
+        return False
+    return sum(file.stat().st_size for n in (EVENTS, GATEWAY) if (file := run.path / n).exists()) < _SMALL
 
 
 def known(name: str) -> Any:  # noqa: ANN401

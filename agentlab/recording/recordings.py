@@ -195,9 +195,12 @@ class Recordings(Sequence[Recording]):
         ConfigError
             There is no such table.
         """
+        return self._frame(name).copy()
+
+    def _frame(self, name: str) -> pd.DataFrame:
         if name not in self._tables:
             self._tables[name] = self._build(name)
-        return self._tables[name].copy()
+        return self._tables[name]
 
     def _build(self, name: str) -> pd.DataFrame:
         import pandas as pd
@@ -215,7 +218,12 @@ class Recordings(Sequence[Recording]):
         return frame if len(kept) == len(named.runs) else frame[frame["run_id"].isin(kept)]
 
     def _rows_of(self, name: str, info: RunInfo) -> pd.DataFrame:
-        frame = self.table(name)
+        from ..frames.build import build, stands_alone
+
+        # one run of a thousand does not need the table of them all
+        if name not in self._tables and len(self) > 1 and stands_alone(name, info):
+            return build(name, [info])
+        frame = self._frame(name)
         return frame[(frame["study"] == info.study) & (frame["run_id"] == info.run_id)].reset_index(drop=True)
 
     @property

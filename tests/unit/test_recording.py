@@ -269,4 +269,27 @@ def test_reading_a_study_opens_no_file_for_writing_outside_tables(folder):
         recs.table(name)
     after = {p: p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file() and p.parent.name != "tables"}
     assert after == before
-    assert sorted(os.listdir(folder / "tables")) == sorted(["index.json", *(f"{name}.parquet" for name in TABLES)])
+    assert sorted(os.listdir(folder / "tables")) == sorted(
+        ["index.json", *(f"{name}.parquet" for name in TABLES)]
+    )
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_run_alone_has_the_rows_it_has_among_all(folder, name):
+    alone, among = al.load(folder), al.load(folder)
+    among.table(name)
+    for one, other in zip(alone, among, strict=True):
+        pd.testing.assert_frame_equal(one.table(name), other.table(name))
+
+
+def test_one_run_does_not_need_the_tables_of_all(folder, monkeypatch):
+    from agentlab.frames import build
+
+    built = []
+    original = build.BUILDERS["chunks"]
+    monkeypatch.setitem(
+        build.BUILDERS, "chunks", lambda run, *a: built.append(run.run_id) or original(run, *a)
+    )
+    run = al.load(folder)[3]
+    assert set(run.table("chunks")["run_id"]) == {run.run_id}
+    assert built == [run.run_id]
