@@ -1,4 +1,4 @@
-"""The demo: the notebook 10_cache on the real OpenCode, made into a report."""
+"""The demo: the notebook 10_cache on the real OpenCode, and the report of its study."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from .errors import ConfigError, InterruptedByUser
 
 #: The notebooks stand in the repository, beside the package.
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
+
+_METRICS = ("CACHE_HIT_RATE", "TTFT", "TURN_LATENCY")  # those of the notebook, and in its order
 
 Say = Callable[[str], None]
 
@@ -32,8 +34,9 @@ def make_report(folder: Path, *, runs: int = 6, seed: int = 7, say: Say) -> Path
     Parameters
     ----------
     folder : pathlib.Path
-        Must not exist. Gets ``report.html`` (one file, no network), the executed notebook, the study
-        ``studies/cache/``, ``figures/`` (PDF, SVG, PNG) and ``tables/`` (Parquet, CSV).
+        Must not exist. Gets ``report.html`` (one file, no network; also ``report.pdf`` where a Chromium is
+        found), the executed notebook, the study ``studies/cache/``, ``figures/`` (PDF, SVG, PNG) and
+        ``tables/`` (Parquet, CSV).
     runs : int, default 6
         Runs of each of the two arms.
     seed : int, default 7
@@ -61,7 +64,8 @@ def make_report(folder: Path, *, runs: int = 6, seed: int = 7, say: Say) -> Path
     if folder.exists():
         raise ConfigError(f"{folder} exists; give --to a new folder")
     from .agents import install
-    from .notebook import run_notebook, to_html
+    from .notebook import run_notebook
+    from .reporting import report
 
     folder = folder.absolute()  # papermill works in another folder while it runs
 
@@ -72,13 +76,13 @@ def make_report(folder: Path, *, runs: int = 6, seed: int = 7, say: Say) -> Path
     with _stage("measuring", say), _progress(study, 2 * runs, say):
         parameters = {"runs": runs, "seed": seed, "study": "studies/cache", "out": "."}
         try:
-            executed = run_notebook(notebook, folder / "report.ipynb", parameters)
+            run_notebook(notebook, folder / notebook.name, parameters)
         except InterruptedByUser:
             # The notebook's own message names the study as seen from the report's folder.
             kept = f"What was measured is kept: agentlab.load({str(study)!r})"
             raise InterruptedByUser(f"interrupted. {kept}") from None
     with _stage("report", say):
-        return to_html(executed.notebook, folder / "report.html")
+        return report(study, folder / "report.html", metrics=_METRICS, reference="stable")
 
 
 def estimates_text(folder: Path) -> str:

@@ -36,12 +36,16 @@ def title(recs: Recordings, *, kept: bool = False) -> Block:
     """
     used = sum(row["n_used"] for row in recs.coverage())
     names = ", ".join(study["name"] for study in recs.studies) or "No study"
+    runs = f"{used:,} of {words.count(len(recs), 'run')} can be used, in {words.count(len(recs.arms), 'arm')}"
     lines = [
-        f"{used:,} of {words.count(len(recs), 'run')} can be used, in {words.count(len(recs.arms), 'arm')}"
-        + (f": {', '.join(recs.arms)}." if recs.arms else "."),
+        f"{runs}: {', '.join(recs.arms)}." if len(recs) else "It holds no run.",
         "This page shows a selection of the runs; what is said of runs is said of those." if kept else "",
-        "" if used else "There is no estimate below: no run can be used. The page says why.",
-        "Some runs are synthetic: written by agentlab.testing, not measured." if _synthetic(recs) else "",
+        "There is no estimate below: no run can be used. The page says why."
+        if len(recs) and not used
+        else "",
+        "Synthetic runs are among them: written by agentlab.testing, not measured."
+        if _synthetic(recs)
+        else "",
         f"Written by agentlab {__version__} on {_day(time.time())}.",
     ]
     return heading(names, level=1) + sentences(lines)
@@ -163,6 +167,8 @@ def arms(recs: Recordings) -> Block:
     -------
     Block
     """
+    if not recs.arms:
+        return sentences(["There is no arm."])
     runs = recs.runs
     rows: list[list[str]] = []
     for name in recs.arms:

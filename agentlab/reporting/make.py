@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..errors import ConfigError, MissingExtra
+from ..errors import AgentlabError, ConfigError, InterruptedByUser, MissingExtra
 
 if TYPE_CHECKING:
     from ..recording import Recordings
@@ -83,7 +83,12 @@ def report(
     from ..notebook import run_notebook
 
     with tempfile.TemporaryDirectory(prefix="agentlab-report-") as folder:
-        executed = run_notebook(TEMPLATE, Path(folder) / "report.ipynb", parameters)
+        try:
+            executed = run_notebook(TEMPLATE, Path(folder) / "report.ipynb", parameters)
+        except InterruptedByUser:
+            raise InterruptedByUser(f"interrupted; {page} was not written") from None
+        except AgentlabError as error:  # the notebook it names is gone with the folder
+            raise type(error)(f"{page} was not written: {str(error).splitlines()[0]}") from error
         write_page(executed.notebook, page, title=f"{name}: agentlab report", code=False)
     if chromium:
         print_page(page, page.with_suffix(".pdf"), chromium=chromium)
