@@ -27,6 +27,8 @@ _WHERE = {
     "compare": "stats.compare",
     "doctor": "agents",
     "example": "recording",
+    "export": "recording.export",
+    "explore": "widgets.explore",
     "figure_info": "plots.export",
     "install": "agents",
     "load": "recording",

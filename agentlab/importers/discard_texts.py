@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-#: exact text -> (code, detail)
+from ..issues import CODES
+
+_ROUTING = "observed session/assistant routing does not match orchestrator/provider/model"
+
+#: exact text -> (code, detail), in the order in which the original looked
 _TEXTS: dict[str, tuple[str, str | None]] = {
     "missing completed Read tool": ("missing_tool", "read"),
     "missing completed harmless TodoWrite tool": ("missing_tool", "todowrite"),
     "missing assistant final response": ("missing_text", None),
     "missing second user follow-up": ("missing_turn", "2"),
-    "observed session/assistant routing does not match orchestrator/provider/model": (
-        "routing_mismatch",
-        None,
-    ),
+    _ROUTING: ("routing_mismatch", None),
     "SSE subscription readiness timed out": ("stream_not_ready", None),
     "SSE delivered a malformed frame": ("stream_malformed", None),
     "SSE stream closed before collection completed": ("stream_closed", None),
@@ -25,7 +27,19 @@ _TEXTS: dict[str, tuple[str, str | None]] = {
 _ISSUES = {issue: text for text, issue in _TEXTS.items()}
 _CODED = re.compile(r"(provider|assistant)_error:(.*)", re.DOTALL)
 _HTTP = re.compile(r"([A-Z]+ \S+) returned HTTP (\d+)")
-_HTTP_DETAIL = re.compile(r"([A-Z]+ \S+) HTTP (\d+)")
+#: Details of ours: as :func:`to_issue` makes them, and as the driver says them, with the error's name behind.
+_HTTP_DETAIL = re.compile(r"([A-Z]+ \S+)(?: returned)? HTTP (\d+)(?: \(\w+\))?")
+_ERROR_DETAIL = re.compile(r"(?:(provider|assistant) )?(\w+)(?: \d+)?")
+#: What the original called an error of the provider, and every name that it let through.
+_PROVIDER = ("APIError", "ProviderAuthError")
+_NAMES = (
+    *_PROVIDER,
+    "MessageAbortedError",
+    "StructuredOutputError",
+    "ContextOverflowError",
+    "MessageOutputLengthError",
+    "Unknown",
+)
 
 #: What the report says of a session that could not be deleted.
 CLEANUP = "session deletion failed"
@@ -56,6 +70,9 @@ def to_issue(text: str) -> tuple[str, str | None]:
         return "turn_error", f"{match[1]} {match[2]}"
     if match := _HTTP.fullmatch(text):
         return "http_error", f"{match[1]} HTTP {match[2]}"
+    code, _, detail = text.partition(": ")
+    if code in CODES:  # as to_text writes what the original had no text for
+        return code, detail or None
     return "driver_error", text
 
 
@@ -84,14 +101,57 @@ def to_text(code: str, detail: str | None) -> str:
     if (code, None) in _ISSUES:
         # where it never told more, its text covers every detail
         return _ISSUES[code, None]
-    if (
-        code == "turn_error"
-        and detail
-        and (match := re.fullmatch(r"(provider|assistant) (.*)", detail, re.DOTALL))
-    ):
-        return f"{match[1]}_error:{match[2]}"
-    if code == "http_error" and detail and (match := _HTTP_DETAIL.fullmatch(detail)):
+    if code == "turn_aborted":
+        return "assistant_error:MessageAbortedError"
+    if code == "turn_error" and (match := _ERROR_DETAIL.fullmatch(detail or "")):
+        side = match[1] or ("provider" if match[2] in _PROVIDER else "assistant")
+        return f"{side}_error:{error_code(match[2])}"
+    if code == "http_error" and (match := _HTTP_DETAIL.fullmatch(detail or "")):
         return f"{match[1]} returned HTTP {match[2]}"
     if code == "driver_error" and detail:
         return detail
     return f"{code}: {detail}" if detail else code
+
+
+def error_code(name: str | None) -> str:
+    """Return the code that the original used for an error.
+
+    Parameters
+    ----------
+    name : str or None
+        Name of the agent's error.
+
+    Returns
+    -------
+    str
+        The name where it is among those it let through, else ``"unknown"``.
+    """
+    return name if name in _NAMES else "unknown"
+
+
+def in_order(texts: Iterable[str]) -> list[str]:
+    """Return discard reasons as they stand in a report: each once, in the original's order.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        From :func:`to_text`.
+
+    Returns
+    -------
+    list of str
+        Those it had no text for last, in the order given.
+
+    Examples
+    --------
+    >>> in_order(["not_quiet", "session entered retry state", "provider_error:APIError", "not_quiet"])
+    ['provider_error:APIError', 'session entered retry state', 'not_quiet']
+    """
+    return sorted(dict.fromkeys(texts), key=_rank)
+
+
+def _rank(text: str) -> tuple[int, int]:
+    known = list(_TEXTS)
+    if _CODED.fullmatch(text):
+        return known.index(_ROUTING), 1
+    return (known.index(text), 0) if text in _TEXTS else (len(known), 0)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NULL = "null_in_report"
+#: Where a run's plain data hold its object of the report, and what the report says of all runs: what schema 2
+#: alone says is not lost when it is written again.
+RUN, ABOUT = "schema2_run", "schema2_about"
 
 
 class _Routing(msgspec.Struct):
@@ -150,7 +153,9 @@ class CacheReport:
         self.about = {"schema2_sha256": digest}
         self.scenario: dict[str, Any] | None = None
         self.arms = (self._report.comparison.arm,)
-        self.runs = tuple(self._info(run) for run in self._report.runs)
+        about = {name: data[name] for name in ("generatedAt", "comparison", "controls") if name in data}
+        pairs = zip(self._report.runs, data["runs"], strict=True)
+        self.runs = tuple(self._info(run, {RUN: stored, ABOUT: about}) for run, stored in pairs)
 
     def table(self, name: str) -> pd.DataFrame:
         """Return one table.
@@ -170,7 +175,7 @@ class CacheReport:
             {**info.key(), **row} for run, info in pairs for row in (rows(run, info) if rows else ())
         )
 
-    def _info(self, run: _Run) -> RunInfo:
+    def _info(self, run: _Run, stored: dict[str, Any]) -> RunInfo:
         comparison = self._report.comparison
         whole = run.observation.requests is not UNSET
         routing = run.requestedRouting
@@ -189,8 +194,10 @@ class CacheReport:
                     "driver": "opencode",
                     "version": comparison.hostOpenCodeVersion,
                     "model": f"{routing.provider}/{routing.model}",
+                    "settings": {"agent": routing.agent},
                 },
                 "versions": {"opencode": comparison.hostOpenCodeVersion, "plugin": comparison.pluginBuild},
+                **stored,
             },
         )
 

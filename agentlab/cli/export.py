@@ -1,0 +1,45 @@
+"""``agentlab export``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from .completing import completes, studies
+from .outcome import DONE
+
+
+def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
+    """Add the command.
+
+    Parameters
+    ----------
+    commands : object
+        What ``add_subparsers`` returned.
+    shared : argparse.ArgumentParser
+        Options of every command.
+    """
+    text = "write all tables of studies as Parquet or CSV, or the original cache script's report"
+    parser = commands.add_parser("export", parents=[shared], help=text, description=text)
+    completes(
+        parser.add_argument("studies", nargs="+", metavar="STUDY", help="study folder or cache report file"),
+        studies,
+    )
+    parser.add_argument(
+        "--format",
+        choices=("parquet", "csv", "schema2"),
+        default="parquet",
+        help="default parquet; schema2: one JSON report per arm",
+    )
+    parser.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="new or empty folder")
+    parser.set_defaults(command=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from ..recording import load
+    from ..recording.export import export
+
+    for path in export(load(options.studies), options.to, format=options.format):
+        print(path)
+    return DONE

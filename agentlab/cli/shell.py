@@ -1,0 +1,94 @@
+"""Say in options what a message says in Python's keywords."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+#: keyword of Python -> option, where they differ in more than dashes.
+_OPTIONS = {
+    "auth": "auth-env",
+    "headers": "header",
+    "key_env": "gateway-key-env",
+    "prompt": "timeout",
+    "turns": "turn",
+    "upstream": "gateway",
+    "url": "server",
+    "build": "plugin-build",
+}
+#: Keywords that are options of a command; those of OpenCode that are not are settings of an arm.
+_RECORD = ("to", "exists", "runs", "order", "seed", "host", "keep", "progress", "detach", "gateway")
+_OPENCODE = ("model", "agent", "url", "auth", "headers", "build", "retries", "gateway")
+_SETTINGS = ("config", "plugins", "permissions", "workspace", "title", "snapshot", "version")
+_OURS = "record|OpenCode|Timeouts|Scenario|Gateway|report|export"
+
+_LOAD = re.compile(r"agentlab\.load\((['\"])(?P<path>.+?)\1\)")
+_COMMAND = re.compile(
+    r"(?:agentlab\.|al\.)?\b(?P<name>attach|install)\((?:(['\"])(?P<value>.*?)\2[^()]*|\.\.\.)\)"
+)
+_SCRIPT = re.compile(r"ScriptedModel\.load\((['\"])(?P<value>.*?)\1\)")
+_URL = re.compile(r"Gateway\((['\"])(?P<value>[^'\"]*)\1\)")
+_PAIR = r"[a-z_]+=(?:\.\.\.|SECONDS|'[^']*'|\"[^\"]*\"|[^,()]*)"
+_CALL = re.compile(rf"\b(?P<call>{_OURS})\((?:\.\.\., )?(?P<pairs>{_PAIR}(?:, {_PAIR})*)\)")
+_KEYWORD = re.compile(
+    rf"(?<![-\w])(?P<name>{'|'.join((*_RECORD, 'url', 'auth', 'headers', 'key_env'))})="
+    r"(?:(['\"])(?P<value>[^'\"]+)\2)?(?=\W|$)"
+)
+_SETTING = re.compile(rf"(?<![-\w])(?P<name>{'|'.join(_SETTINGS)})=(?=[^\w'\"\[{{.]|$)")
+_PHRASES = {
+    "The same record(...) call": "The same command",
+    "run the same call again": "run the same command again",
+}
+
+
+def in_shell(message: str) -> str:
+    """Return a message of the engine in the words of the command line.
+
+    Parameters
+    ----------
+    message : str
+        E.g. an error's.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> in_shell("x holds another study; choose another folder with to=")
+    'x holds another study; choose another folder with --to'
+    >>> in_shell("record(runs=0): give a whole number from 1")
+    '--runs 0: give a whole number from 1'
+    >>> in_shell("kept: agentlab.load('studies/a')")
+    'kept: agentlab compare studies/a'
+    """
+    for python, shell in _PHRASES.items():
+        message = message.replace(python, shell)
+    message = _LOAD.sub(lambda m: f"agentlab compare {shlex.quote(m['path'])}", message)
+    message = _COMMAND.sub(_command, message)
+    message = _SCRIPT.sub(lambda m: f"--gateway-script {m['value']}", message)
+    message = _URL.sub(lambda m: f"--gateway {m['value']}", message)
+    message = _CALL.sub(_call, message)
+    message = _KEYWORD.sub(lambda m: _flag(m["name"], m["value"] or ""), message)
+    return _SETTING.sub(lambda m: f"--arm NAME {m['name']}=", message)
+
+
+def _command(match: re.Match[str]) -> str:
+    return f"agentlab {match['name']}" + (f" {shlex.quote(match['value'])}" if match["value"] else "")
+
+
+def _call(match: re.Match[str]) -> str:
+    pairs = [pair.split("=", 1) for pair in re.findall(_PAIR, match["pairs"])]
+    return " and ".join(_option(match["call"], name, value) for name, value in pairs)
+
+
+def _option(call: str, name: str, value: str) -> str:
+    value = "" if value == "..." else value
+    if call == "OpenCode" and name not in _OPENCODE:
+        return f"--arm NAME {name}={value}"
+    return _flag(name, value)
+
+
+def _flag(name: str, value: str = "") -> str:
+    flag = "--" + _OPTIONS.get(name, name).replace("_", "-")
+    return f"{flag} {value}" if value else flag

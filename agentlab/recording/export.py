@@ -1,0 +1,195 @@
+"""Write recordings for other tools: all tables as Parquet or CSV, or the original cache script's report."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from .. import __version__
+from ..errors import ConfigError, RecordingError
+from .recordings import Recordings
+
+if TYPE_CHECKING:
+    from ..frames.schema import Table
+
+Format = Literal["parquet", "csv", "schema2"]
+
+#: The files beside the tables.
+DICTIONARY, ABOUT = "dictionary.csv", "about.json"
+
+
+def export(
+    recs: Recordings,
+    folder: str | os.PathLike[str],
+    *,
+    format: Format = "parquet",
+) -> list[Path]:
+    """Write recordings into a folder; all of it appears at once, or nothing.
+
+    Parameters
+    ----------
+    recs : Recordings
+        What to write.
+    folder : path
+        A new or empty folder.
+    format : {"parquet", "csv", "schema2"}
+        ``parquet``: one file per table (zstd; unit and meaning of each column in its field's metadata).
+        ``csv``: one file per table: UTF-8, comma, point, newline whatever the locale; column names end in
+        their unit; unknown is an empty field, an empty text is ``""``; truth values are true and false.
+        Both have ``dictionary.csv`` (table, column, dtype, unit, meaning, source) and ``about.json``
+        (studies, coverage, versions) beside the tables; a table without rows is there without rows.
+        ``schema2``: the original cache script's report, one file per study and arm, see
+        :mod:`agentlab.importers.schema2_writer` for what it cannot hold.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    ConfigError
+        The folder holds something, or schema 2 cannot hold what was measured.
+    RecordingError
+        It cannot be written; nothing half-written is left.
+
+    Examples
+    --------
+    >>> import agentlab as al
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     files = export(al.load(al.example("cache")), f"{folder}/tables", format="csv")
+    >>> sorted(file.name for file in files)[:3]
+    ['about.json', 'chunks.csv', 'dictionary.csv']
+    """
+    _check_recordings(recs)
+    if format not in get_args(Format):
+        known = ", ".join(map(repr, get_args(Format)))
+        raise ConfigError(f"export(format={format!r}): choose one of {known}")
+    target = Path(folder).expanduser()
+    if target.is_file():
+        raise ConfigError(f"{target} is a file; give a new folder")
+    if target.exists() and any(target.iterdir()):
+        raise ConfigError(f"{target} holds something already; give a new or empty folder")
+    part = target.absolute().with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        part.mkdir(parents=True)
+        names = [path.name for path in _WRITERS[format](recs, part)]
+        part.replace(target)
+    except OSError as error:
+        raise RecordingError(f"{target} cannot be written: {error.strerror or error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(part)
+    return [target / name for name in names]
+
+
+def _check_recordings(recs: Any) -> None:  # noqa: ANN401
+    if not isinstance(recs, Recordings):
+        raise ConfigError(f"export({type(recs).__name__}): give recordings, e.g. load(...)")
+
+
+def _write_parquet(recs: Recordings, folder: Path) -> Iterator[Path]:
+    import pyarrow.parquet as pq
+
+    for table, data in _tables(recs):
+        path = folder / f"{table.name}.parquet"
+        pq.write_table(data, path, compression="zstd")
+        yield path
+    yield from _write_sidecars(recs, folder)
+
+
+def _write_csv(recs: Recordings, folder: Path) -> Iterator[Path]:
+    from pyarrow import csv
+
+    for table, data in _tables(recs):
+        path = folder / f"{table.name}.csv"
+        csv.write_csv(data, path)
+        yield path
+    yield from _write_sidecars(recs, folder)
+
+
+def _tables(recs: Recordings) -> Iterator[tuple[Table, Any]]:
+    """Yield each table with the meaning of its columns."""
+    import pyarrow as pa
+
+    from ..frames.tables import TABLES
+
+    for table in TABLES.values():
+        data = pa.Table.from_pandas(recs.table(table.name), preserve_index=False)
+        fields = [
+            data.schema.field(column.name).with_metadata(
+                {"meaning": column.doc} | ({"unit": column.unit} if column.unit else {})
+            )
+            for column in table.columns
+        ]
+        about = {
+            "agentlab": __version__,
+            "table": table.name,
+            "grain": table.grain,
+            "unit_of_statistics": table.cluster,
+        }
+        yield table, data.cast(pa.schema(fields, metadata=about))
+
+
+def _write_sidecars(recs: Recordings, folder: Path) -> Iterator[Path]:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    from ..frames.tables import TABLES
+
+    rows = [
+        {
+            "table": table.name,
+            "column": column.name,
+            "dtype": column.dtype,
+            "unit": column.unit,
+            "meaning": column.doc,
+            "source": column.source,
+        }
+        for table in TABLES.values()
+        for column in table.columns
+    ]
+    text = pa.string()
+    schema = pa.schema([(name, text) for name in rows[0]])
+    csv.write_csv(pa.Table.from_pylist(rows, schema=schema), folder / DICTIONARY)
+    yield folder / DICTIONARY
+    about: dict[str, Any] = {
+        "agentlab": __version__,
+        "studies": recs.studies,
+        "scenario": recs.scenario,
+        "coverage": recs.coverage(),
+    }
+    (folder / ABOUT).write_text(
+        json.dumps(about, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
+    )
+    yield folder / ABOUT
+
+
+def _write_schema2(recs: Recordings, folder: Path) -> Iterator[Path]:
+    from ..importers.schema2_writer import write
+
+    studies = list(dict.fromkeys(recording.info.study for recording in recs))
+    if not studies:
+        raise ConfigError("there is no run to export")
+    for study in studies:
+        own = recs.where(study=study)
+        for arm in own.arms:
+            name = arm if len(studies) == 1 else f"{study}-{arm}"
+            path = folder / f"{_file_name(name)}.json"
+            if path.exists():
+                raise ConfigError(f"two arms would be written as {path.name}; choose one with where(arm=...)")
+            yield write(own.where(arm=arm), path)
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "arm"
+
+
+_WRITERS = {"parquet": _write_parquet, "csv": _write_csv, "schema2": _write_schema2}
