@@ -63,6 +63,7 @@ def table(
     *,
     right: Sequence[int] = (),
     whole: Sequence[int] = (),
+    narrow: bool = False,
 ) -> str:
     """Write a table; the first column names its rows.
 
@@ -76,6 +77,8 @@ def table(
         Columns that are aligned to the right.
     whole : sequence of int
         Columns whose text is never broken into lines.
+    narrow : bool
+        Whether the first column is as narrow as any other.
 
     Returns
     -------
@@ -84,7 +87,7 @@ def table(
     cell = f"padding:2px 12px 2px 0px;border-bottom:1px solid {LINE};vertical-align:middle"
 
     def look(column: int) -> str:
-        name = ";min-width:130px;max-width:320px" if column == 0 else ""
+        name = ";min-width:130px;max-width:320px" if column == 0 and not narrow else ""
         wrap = ";white-space:nowrap" if column in whole else ""
         return f"{cell};text-align:{'right' if column in right else 'left'}{wrap}{name}"
 

@@ -1,0 +1,193 @@
+"""The live view: widgets say what was clicked, the loop changes the view and shows what follows, in place."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .. import markup
+from ..estimates import cells_of, title_of
+from . import pictures, pieces, static
+from .parts import Parts
+from .pump import Loop, Pump
+from .scene import PAGE, Scene, key
+
+if TYPE_CHECKING:
+    from .explorer import Explorer
+
+
+def open_live(explorer: Explorer) -> Live | None:
+    """Show a live view below the cell that runs.
+
+    Parameters
+    ----------
+    explorer : Explorer
+        What is shown and changed.
+
+    Returns
+    -------
+    Live or None
+        None where no loop runs or ipywidgets is not there.
+    """
+    try:
+        return Live(explorer, asyncio.get_running_loop())
+    except (RuntimeError, ImportError):
+        return None
+
+
+class Live:
+    """A view in widgets. Handlers only ask the pump; all else happens on the notebook's loop.
+
+    Parameters
+    ----------
+    explorer : Explorer
+        What is shown and changed.
+    loop : Loop
+        The notebook's.
+    """
+
+    def __init__(self, explorer: Explorer, loop: Loop) -> None:
+        from IPython.display import display
+
+        self._explorer = explorer
+        self._pump = Pump(loop, numbers=self._numbers, figures=self._figures, failed=self._failed)
+        self._drawn: dict[str, object] = {}
+        self._parts = Parts(explorer.study, self)
+        self._numbers()
+        # A reader that has no widgets, or no longer has these, shows the text.
+        shown = {**self._parts.box._repr_mimebundle_(), "text/plain": static.text(explorer.scene)}
+        self._handle: Any = display(shown, raw=True, display_id=True)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the explorer's view."""
+        self._pump.put(lambda: None)
+
+    def close(self) -> None:
+        """Put a card in the place of the widgets."""
+        self._pump.close()
+        self._handle.update(static.static_bundle(self._explorer), raw=True)
+        for model in _models(self._parts.box):
+            model.close()
+
+    # -- what was clicked: on any thread
+
+    def ask(self, field: str, value: object) -> None:
+        """Ask for another value of a field of the view."""
+        self._pump.put(partial(self._change, field, value))
+
+    def turn_page(self, step: int) -> None:
+        """Ask for the page of runs before (-1) or after (1)."""
+        self._pump.put(lambda: self._change("page", self._explorer.scene.first // PAGE + step))
+
+    def save(self) -> None:
+        """Ask for the figure's files."""
+        self._pump.put(self._save)
+
+    def leave(self) -> None:
+        """Ask for the end of the live view."""
+        self._pump.put(self._explorer.close)
+
+    # -- what follows: on the loop
+
+    def _change(self, field: str, value: object) -> None:
+        view = self._explorer.view
+        if getattr(view, field) != value:
+            self._explorer.look(view.but(**{field: value}))
+
+    def _save(self) -> None:
+        self._parts.saved.value = markup.notes([repr(self._explorer.save(self._parts.stem.value))])
+
+    def _failed(self, error: Exception | None) -> None:
+        said = f"{type(error).__name__}: {error}" if error is not None else ""
+        style = f"border-left:4px solid {markup.BAD};padding:4px 8px"
+        self._parts.message.value = f'<div style="{style}">{markup.text(said)}</div>' if said else ""
+
+    def _numbers(self) -> None:
+        parts, scene = self._parts, self._explorer.scene
+        for name, control in (*parts.checks.items(), *parts.choices.items()):
+            control.show(getattr(scene.view, name))
+        parts.title.value = f"<b>{markup.text(scene.title)}</b>"
+        parts.notes.value = _tight(markup.notes(scene.notes))
+        parts.estimates.show(_estimate_rows(scene))
+        self._show_runs(scene)
+        self._show_run(scene)
+        if not self._same("code", (scene.view.metrics, scene.view.question)):
+            parts.code.value = self._explorer.code()
+
+    def _show_runs(self, scene: Scene) -> None:
+        parts = self._parts
+        parts.runs_box.layout.display = None if scene.view.estimate else "none"
+        parts.runs.show(_run_rows(scene))
+        parts.about_runs.value = f"<b>{markup.text(scene.about_runs)}</b>"
+        last = scene.first + len(scene.page)
+        parts.place.value = f"{min(scene.first + 1, last)} to {last} of {len(scene.runs)}"
+        parts.back.disabled, parts.on.disabled = scene.first == 0, last == len(scene.runs)
+
+    def _show_run(self, scene: Scene) -> None:
+        if self._same("run", scene.view.run):
+            return
+        parts = self._parts
+        parts.timeline.layout.display = "none"  # until its own is drawn
+        self._drawn.pop("timeline", None)
+        parts.run.value = parts.tables.value = ""
+        if scene.run is not None:
+            title, lines = pieces.run_head(scene.run)
+            parts.run.value = _tight(f"<b>{markup.text(title)}</b>{markup.notes(lines)}")
+            parts.tables.value = _tight(pieces.run_tables(scene.run, events=True))
+
+    def _figures(self) -> None:
+        parts, scene = self._parts, self._explorer.scene
+        if scene.run is not None and not self._same("timeline", scene.view.run):
+            parts.timeline.value = pictures.timeline_picture(scene.run)
+            parts.timeline.layout.display = None
+        if not self._same("figure", (scene.view.metrics, scene.view.question)):
+            parts.figure.value = pictures.estimates_picture(scene.estimates)
+            parts.figure.layout.display = None
+
+    def _same(self, what: str, shown: object) -> bool:
+        """Say whether a part shows this already, and note that it does from now on."""
+        same = what in self._drawn and self._drawn[what] == shown
+        self._drawn[what] = shown
+        return same
+
+
+def _estimate_rows(scene: Scene) -> list[tuple[Any, str, str, bool]]:
+    rows: list[tuple[Any, str, str, bool]] = []
+    for group in scene.groups:
+        rows.append((None, "", f'<div style="margin-top:4px">{markup.text(title_of(group))}</div>', False))
+        for row, cells in zip(group, pieces.estimate_cells(scene, group), strict=True):
+            number, interval, bar, stands_on, doubts = cells
+            line = _line(("84px", number), ("150px", interval), ("172px", bar), ("", f"{stands_on} {doubts}"))
+            rows.append((key(row), cells_of(row)[0], line, key(row) == scene.view.estimate))
+    return rows
+
+
+def _run_rows(scene: Scene) -> list[tuple[Any, str, str, bool]]:
+    rows: list[tuple[Any, str, str, bool]] = []
+    for row, cells in zip(scene.page, pieces.run_cells(scene, scene.page), strict=True):
+        arm, block, value, dot, state = cells
+        line = _line(("84px", value), ("172px", dot), ("70px", block), ("130px", arm), ("", state))
+        rows.append((row.key, row.key[1], line, row.key == scene.view.run))
+    return rows
+
+
+def _line(*cells: tuple[str, str]) -> str:
+    """Put (width, HTML) side by side, so that they stand below those of the other rows."""
+    shown = "".join(
+        f'<div style="flex:{f"0 0 {width}" if width else "1 1 0"};overflow-wrap:anywhere">{cell}</div>'
+        for width, cell in cells
+    )
+    return f'<div style="display:flex;align-items:center;gap:8px;line-height:1.25">{shown}</div>'
+
+
+def _tight(html: str) -> str:
+    return f'<div style="line-height:1.4">{html}</div>'
+
+
+def _models(widget: Any) -> list[Any]:  # noqa: ANN401
+    """List a widget, its children, and the layout and style models that they own."""
+    below = [model for child in getattr(widget, "children", ()) for model in _models(child)]
+    owned = [getattr(widget, name, None) for name in ("layout", "style")]
+    return [*below, widget, *(model for model in owned if model is not None)]

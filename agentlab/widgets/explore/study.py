@@ -1,0 +1,267 @@
+"""Recordings as the view asks for them: estimates, the runs behind one, and what a filter leaves out."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...errors import ConfigError, UnstableWarning
+from ...stats.metrics import CACHE_REPORT, Metric, named, names
+from .view import View
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...recording import Recording, Recordings
+
+#: Shown first where they have data.
+_FIRST = ("TTFT", "TURN_LATENCY", "CACHE_HIT_RATE", "COST")
+_MOST_KEPT = 64
+
+Key = tuple[str, str]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunRow:
+    """One run behind an estimate.
+
+    Parameters
+    ----------
+    key : (str, str)
+        Study and run id.
+    arm : str
+        Condition.
+    block : int or None
+        0-based.
+    value : float or None
+        The metric of this run alone.
+    state : str
+        ``used``, or why the estimate does not stand on it.
+    issues : tuple of str
+        Codes of its issues.
+    """
+
+    key: Key
+    arm: str
+    block: int | None
+    value: float | None
+    state: str
+    issues: tuple[str, ...]
+
+
+class Study:
+    """Recordings and the metrics that can be shown; answers are kept, so a click costs no second estimate.
+
+    Parameters
+    ----------
+    recs : Recordings
+        What was recorded.
+    metrics : sequence of Metric or str
+        Shown first; by default time to first token, latency, cached share and cost, where they have data.
+    """
+
+    def __init__(self, recs: Recordings, metrics: Sequence[object] = ()) -> None:
+        self.recs = recs
+        given = [_metric(metric) for metric in metrics]
+        self._kept: dict[Any, Any] = {}
+        report = {metric.name for metric in CACHE_REPORT}
+        others = [named(name) for name in names() if name not in report]
+        self.metrics = {metric.name: metric for metric in given}
+        self.metrics |= {m.name: m for m in others if m.name not in self.metrics and self._has_data(m)}
+        if not self.metrics:  # nothing was measured: the view says so of one metric
+            self.metrics["TTFT"] = named("TTFT")
+        first = [metric.name for metric in given] or [name for name in _FIRST if name in self.metrics]
+        self.first = tuple(dict.fromkeys(first)) or tuple(self.metrics)[:1]
+
+    @property
+    def codes(self) -> dict[str, int]:
+        """Codes of issues that eligible runs have, and how many such runs."""
+        issues = self.recs.issues
+        doubtful = issues[issues["eligible"].fillna(value=False).astype(bool)]
+        counts = doubtful.drop_duplicates(["study", "run_id", "code"])["code"].value_counts()
+        return {str(code): int(n) for code, n in counts.items()}
+
+    def left_out(self, without: tuple[str, ...]) -> dict[Key, tuple[str, ...]]:
+        """Return the eligible runs that a filter leaves out, each with the codes that do it."""
+        issues = self.recs.issues
+        hit = issues[issues["eligible"].fillna(value=False).astype(bool) & issues["code"].isin(list(without))]
+        found: dict[Key, tuple[str, ...]] = {}
+        for study, run_id, code in zip(hit["study"], hit["run_id"], hit["code"], strict=True):
+            key = (str(study), str(run_id))
+            found[key] = tuple(dict.fromkeys([*found.get(key, ()), str(code)]))
+        return found
+
+    def filter_note(self, view: View) -> str:
+        """Say which runs the filter leaves out, arm by arm; empty without a filter."""
+        if not view.without:
+            return ""
+        by_arm = self.left_out_by_arm(view)
+        counts = ", ".join(f"{arm}\u00a0{by_arm.get(arm, 0)}" for arm in view.arms)
+        return f"Filter: eligible runs with {' or '.join(view.without)} are left out ({counts})."
+
+    def left_out_by_arm(self, view: View) -> dict[str, int]:
+        """Count the runs of each arm that the view's filter leaves out."""
+        out = self.left_out(view.without)
+        counts: dict[str, int] = {}
+        for run in self.recs:
+            if (run.info.study, run.run_id) in out:
+                counts[run.arm] = counts.get(run.arm, 0) + 1
+        return counts
+
+    def estimates(self, view: View) -> pd.DataFrame:
+        """Compare what the view asks for; ``attrs["agentlab"]["notes"]`` says which filter is on."""
+        return self.once(("estimates", view.metrics, view.question), lambda: self._join(view))
+
+    def _join(self, view: View) -> pd.DataFrame:
+        """Put metrics together: each is estimated on its own, so that one more costs only itself."""
+        import pandas as pd
+
+        alone = [
+            self.once((name, view.question), partial(self._compare, name, view)) for name in view.metrics
+        ]
+        frame = pd.concat(alone, ignore_index=True)
+        about = alone[0].attrs["agentlab"]
+        labels = {name: label for one in alone for name, label in one.attrs["agentlab"]["labels"].items()}
+        note = self.filter_note(view)
+        frame.attrs["agentlab"] = {**about, "labels": labels, **({"notes": [note]} if note else {})}
+        return frame
+
+    def _compare(self, name: str, view: View) -> pd.DataFrame:
+        from ...stats.compare import compare
+
+        with warnings.catch_warnings():  # the rows themselves say it
+            warnings.simplefilter("ignore", UnstableWarning)
+            return compare(
+                _Kept(self.recs, view.arms, self.left_out(view.without)),
+                self.metric(name),
+                reference=view.reference,
+                paired=view.paired,
+                level=view.level,
+                interval=view.interval,  # pyright: ignore[reportArgumentType]
+            )
+
+    def metric(self, name: str) -> Metric:
+        """Find a metric by its name, those without data too."""
+        return self.metrics.get(name) or named(name)
+
+    def check(self, view: View) -> None:
+        """Refuse a view of what is not there.
+
+        Raises
+        ------
+        ConfigError
+            A metric, arm, code, estimate or run is unknown; the message names those that are known.
+        """
+        for name in view.metrics:
+            self.metric(name)
+        for name, given, known in (
+            ("arm", view.arms, self.recs.arms),
+            ("issue on eligible runs", view.without, tuple(self.codes)),
+        ):
+            wrong = [one for one in given if one not in known]
+            if wrong:
+                raise ConfigError(f"there is no {name} {wrong[0]!r}; there are {', '.join(known) or 'none'}")
+        if view.run is not None:
+            self.key_of(view.run[1], study=view.run[0])
+
+    def key_of(self, run_id: str, *, study: str | None = None) -> Key:
+        """Find a run by its id.
+
+        Raises
+        ------
+        ConfigError
+            There is none, or several studies have one.
+        """
+        found = [
+            run.info.study for run in self.recs if run.run_id == run_id and study in (None, run.info.study)
+        ]
+        if not found:
+            raise ConfigError(f"there is no run {run_id!r}{f' in {study}' if study else ''}; see recs.runs")
+        if len(found) > 1:
+            raise ConfigError(
+                f"several studies have a run {run_id!r}; say which: run=({found[0]!r}, {run_id!r})"
+            )
+        return found[0], run_id
+
+    def runs(self, view: View) -> list[RunRow]:
+        """List the runs behind the picked estimate, in the order that the view asks for."""
+        if view.estimate is None:
+            return []
+        name, kind, arm = view.estimate
+        arms = [arm] if kind == "level" or view.reference is None else [arm, view.reference]
+        out, values = self.left_out(view.without), self.values(name)
+        rows = [
+            _row(run, values.get((run.info.study, run.run_id)), out) for run in self.recs if run.arm in arms
+        ]
+        if view.listed != "all":
+            rows = [row for row in rows if (row.state == "used") == (view.listed == "used")]
+        if view.order == "as recorded":
+            return rows
+        sign = -1 if (self.metric(name).better != "higher") == (view.order == "worst first") else 1
+        return sorted(rows, key=lambda row: (row.value is None, sign * (row.value or 0.0)))
+
+    def values(self, name: str) -> dict[Key, float]:
+        """Compute a metric of each run alone; a run without a known value is not in it."""
+        return self.once(("values", name), lambda: self._values(self.metric(name)))
+
+    def _values(self, metric: Metric) -> dict[Key, float]:
+        from ...stats.reduce import measure
+        from ...stats.runs import Runs
+
+        runs = self.once("runs", lambda: Runs(self.recs))
+        alone = dataclasses.replace(metric, per_run=True)
+        got = measure(runs, alone)
+        studies = [str(study) for study in runs.frame["study"]]
+        pairs = zip(studies, runs.run_id, got.a / got.b.clip(1e-300), got.has_data, strict=True)
+        return {(s, str(run)): float(v) for s, run, v, known in pairs if known and math.isfinite(v)}
+
+    def _has_data(self, metric: Metric) -> bool:
+        """Say whether any eligible run has a value; a table that cannot be read has none."""
+        try:
+            values = self._values(metric)
+        except Exception:
+            return False
+        return any((run.info.study, run.run_id) in values for run in self.recs if run.eligible)
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """Return what `make` gave for this key before, or let it make it."""
+        if key not in self._kept:
+            while len(self._kept) >= _MOST_KEPT:
+                del self._kept[next(iter(self._kept))]
+            self._kept[key] = make()
+        return self._kept[key]
+
+
+def _metric(metric: object) -> Metric:
+    if isinstance(metric, str):
+        return named(metric)
+    if isinstance(metric, Metric):
+        return metric
+    raise ConfigError(f"{metric!r} is no metric; use a Metric or one of the names {', '.join(names())}")
+
+
+class _Kept:
+    """Recordings less the runs of other arms and those left out; rows of tables follow their runs."""
+
+    def __init__(self, recs: Recordings, arms: tuple[str, ...], out: Mapping[Key, object]) -> None:
+        runs = recs.runs
+        keys = zip(runs["study"], runs["run_id"], runs["arm"], strict=True)
+        self.runs = runs[[arm in arms and (str(study), str(run)) not in out for study, run, arm in keys]]
+        self.table = recs.table
+        self.arms = recs.arms
+        self.studies = recs.studies
+
+
+def _row(run: Recording, value: float | None, out: Mapping[Key, tuple[str, ...]]) -> RunRow:
+    key = (run.info.study, run.run_id)
+    state = "used" if run.eligible else "discarded: " + ", ".join(run.info.discard_codes)
+    if key in out:
+        state = "left out: " + ", ".join(out[key])
+    elif run.eligible and value is None:
+        state = "no value"
+    codes = tuple(dict.fromkeys(issue.code for issue in run.issues))
+    return RunRow(key=key, arm=run.arm, block=run.info.block, value=value, state=state, issues=codes)
