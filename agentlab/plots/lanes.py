@@ -256,7 +256,6 @@ def _chunks(tables: RunTables) -> Lane:
     marks: list[Marks] = []
     for tone, kind in ((TEXT, "text"), (REASONING, "reasoning")):
         stamps = arrived[visible & (chunks["kind"] == kind).to_numpy(dtype=bool, na_value=False)]
-        stamps.sort()
         marks.append(Marks(tone, stamps, stamps))
     why = "no visible text arrived" if len(chunks) else _unless_foreign(tables, "no chunk was streamed")
     note = words.count(sum(map(len, marks)), "chunk")

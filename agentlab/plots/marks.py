@@ -48,7 +48,7 @@ class Tone:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Marks:
-    """Equal things of one lane, in order of their start.
+    """Equal things of one lane, in any order.
 
     Parameters
     ----------

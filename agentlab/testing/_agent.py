@@ -113,7 +113,7 @@ class Agent:
         self.n_requests += 1
         begin_ms = run.now_ms + self._time(15)
         self._begin(turn, begin_ms, size, prefix, retry_of=self.n_requests - 1 if failed else None)
-        n_tokens = self.draw.randint(8, 20)
+        n_tokens = self.draw.randint(*self.arm.chunks)
         first_ms = begin_ms + self._time(self.arm.ttft_ms)
         run.now_ms = first_ms
         run.emit(

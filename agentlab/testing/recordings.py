@@ -286,6 +286,8 @@ class SyntheticArm:
         Share of runs that miss a tool, and of requests that fail once.
     usage : bool
         Whether the provider reports usage.
+    chunks : tuple of int
+        Fewest and most chunks of a request.
     """
 
     ttft_ms: float = 300.0
@@ -295,6 +297,7 @@ class SyntheticArm:
     discard_rate: float = 0.0
     retry_rate: float = 0.0
     usage: bool = True
+    chunks: tuple[int, int] = (8, 20)
 
 
 def write_study(

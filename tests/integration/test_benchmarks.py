@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import __main__ as entry  # noqa: E402
-from benchmarks import _sse_server, imports, sse, stamps  # noqa: E402
+from benchmarks import _sse_server, growth, imports, sse, stamps  # noqa: E402
 
 
 def test_every_benchmark_is_listed_with_what_it_measures() -> None:
@@ -53,3 +53,25 @@ def test_stamps_measures_all_three_readers() -> None:
     kernel, _, thread = found
     assert thread["p50_ms"] > kernel["p50_ms"]
     assert thread["ratio"] == pytest.approx(thread["p99_ms"] / kernel["p99_ms"])
+
+
+def test_growth_uses_the_tables_it_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    from agentlab.frames import store
+
+    read: list[str] = []
+    original = store.read_run
+    monkeypatch.setattr(store, "read_run", lambda path, **k: read.append(path.name) or original(path, **k))
+    found = growth.study_rows(n_runs=4, repeats=2)
+    assert len(read) == 8, "4 runs at first and 4 without tables, none in between"
+    names = ["load", "runs", "card", "compare, 3 metrics", "timeline of one run"]
+    assert [row["what"] for row in found] == [f"{name}, tables built anew" for name in names] + names
+    assert all(row["ms"] > 0 and row["ratio"] > 0 for row in found)
+
+
+def test_growth_draws_all_marks_and_their_empty_twins() -> None:
+    found = growth.figure_rows(n=20_000, repeats=1)
+    assert [row["n"] for row in found] == [0, 20_000, 0, 20_000]
+    assert [row["ratio"] for row in found if row["n"] == 0] == [1.0, 1.0]
+    texts = growth.plot_timeline(growth.Recording(growth.RunInfo(
+        study="s", arm="a", run_id="0", run_index=0), growth._tables_of(20_000))).texts  # fmt: skip
+    assert any("20,000 chunks" in text.get_text() for text in texts)
