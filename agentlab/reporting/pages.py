@@ -60,10 +60,13 @@ def write_page(notebook: Path, target: Path, *, title: str, code: bool = True) -
     except ImportError:
         raise MissingExtra("nbconvert is needed for this. Run: pip install 'agentlab[batch]'") from None
 
-    exporter: Any = HTMLExporter(template_name="page", extra_template_basedirs=[str(_HERE)])
+    from traitlets.config import Config
+
+    kinds = Config({"NbConvertBase": {"display_data_priority": list(_KINDS)}})
+    exporter: Any = HTMLExporter(config=kinds, template_name="page", extra_template_basedirs=[str(_HERE)])
     exporter.exclude_input = not code
+    exporter.exclude_anchor_links = True
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
-    exporter.display_data_priority = list(_KINDS)
     about = {"title": title, "generator": f"{_GENERATOR} {__version__}", "style": _style(code=code)}
     page, _ = exporter.from_filename(str(notebook), resources={"page": about})
     target.parent.mkdir(parents=True, exist_ok=True)
