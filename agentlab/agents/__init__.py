@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .machine_check import Report
@@ -15,16 +15,16 @@ __all__ = ["Installed", "doctor", "install"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Installed:
-    """Name an installed agent.
+    """Name an installed agent or plugin.
 
     Parameters
     ----------
     name : str
-        Name of the agent.
+        Its name.
     version : str
-        Its version, as the executable itself reported it.
+        Its version, as the executable itself, or the plugin's package, reported it.
     executable : pathlib.Path
-        Where it is.
+        Where it is: a file to run, or the folder of a plugin's package.
     """
 
     name: str
@@ -33,14 +33,14 @@ class Installed:
 
 
 def install(name: str, *, version: str | None = None, say: Callable[[str], None] | None = None) -> Installed:
-    """Install an agent into the cache unless it is there.
+    """Install an agent, or a plugin of one, into the cache unless it is there.
 
     The cache is ``$AGENTLAB_CACHE``, default ``~/.cache/agentlab``.
 
     Parameters
     ----------
-    name : {"opencode"}
-        The agent.
+    name : {"opencode", "oh-my-opencode-slim"}
+        The agent, or the plugin of OpenCode.
     version : str, optional
         Exact version; default: the one agentlab is tested with.
     say : callable, optional
@@ -49,7 +49,7 @@ def install(name: str, *, version: str | None = None, say: Callable[[str], None]
     Returns
     -------
     Installed
-        It has answered ``--version``.
+        An agent has answered ``--version``.
 
     Raises
     ------
@@ -64,21 +64,25 @@ def install(name: str, *, version: str | None = None, say: Callable[[str], None]
     '1.18.33'
     """
     from ..errors import ConfigError
-    from . import npm, opencode
+    from . import npm, opencode, plugins
 
-    known = {"opencode": opencode}
+    known: dict[str, Any] = {"opencode": opencode, **plugins.KNOWN}
     if name not in known:
-        raise ConfigError(f"install({name!r}): known agents are {', '.join(known)}")
+        raise ConfigError(f"install({name!r}): known are {', '.join(known)}")
     agent = known[name]
-    wanted = agent.VERSION if version is None else version
+    wanted: str = agent.VERSION if version is None else version
     if not wanted[:1].isdigit() or not all(c.isalnum() or c in ".-+" for c in wanted):
         raise ConfigError(
             f"install({name!r}, version={wanted!r}): give an exact version such as {agent.VERSION}"
         )
-    executable = npm.install_package(
-        name, agent.PACKAGE, wanted, agent.candidates, say=say or (lambda _line: None)
-    )
-    return Installed(name=name, version=wanted, executable=executable)
+
+    def find(folder: Path) -> Path:
+        if name in plugins.KNOWN:
+            return plugins.find_package(agent.PACKAGE, wanted, folder)
+        return npm.first_that_runs(opencode.candidates(folder), name, wanted)
+
+    found = npm.install_package(name, agent.PACKAGE, wanted, find, say=say or (lambda _line: None))
+    return Installed(name=name, version=wanted, executable=found)
 
 
 def doctor() -> Report:

@@ -20,11 +20,11 @@ def install_package(
     name: str,
     package: str,
     version: str,
-    candidates: Callable[[Path], list[Path]],
+    find: Callable[[Path], Path],
     *,
     say: Callable[[str], None],
 ) -> Path:
-    """Install one agent into the cache unless it is there.
+    """Install one agent or plugin into the cache unless it is there.
 
     Parameters
     ----------
@@ -34,20 +34,21 @@ def install_package(
         Name of its npm package.
     version : str
         Exact version. (An install without one picks an older release on an old Node.)
-    candidates : callable
-        Gives the executables that an installation folder may hold, best first.
+    find : callable
+        Gives the executable, or a plugin's package, of an installation folder; raises StartupError when it is
+        not what was asked for.
     say : callable
         Receives progress, one line at a time.
 
     Returns
     -------
     pathlib.Path
-        The executable, which has answered ``--version`` with ``version``.
+        What ``find`` found.
 
     Raises
     ------
     StartupError
-        npm is missing or failed, or what was installed does not run; nothing is left in the cache.
+        npm is missing or failed, or what was installed is not right; nothing is left in the cache.
     """
     folder = agent_folder(name, version)
     with _locked(folder):
@@ -67,8 +68,8 @@ def install_package(
         try:
             say(f"installing {package} {version} from npm ...")
             _npm_install(npm, work, package, version, name)
-            executable = _first_that_runs(candidates(work), name, version)
-            _write(work, executable, name, version)
+            found = find(work)
+            _write(work, found, name, version)
             work.chmod(0o755)
             if folder.exists():  # an installation that is damaged
                 shutil.rmtree(folder)
@@ -76,7 +77,7 @@ def install_package(
         except BaseException:
             shutil.rmtree(work, ignore_errors=True)
             raise
-    return folder / executable.relative_to(work)
+    return folder / found.relative_to(work)
 
 
 def reported_version(executable: Path, *, timeout: float = 60) -> str:
@@ -142,7 +143,26 @@ def _npm_install(npm: str, work: Path, package: str, version: str, name: str) ->
         )
 
 
-def _first_that_runs(executables: list[Path], name: str, version: str) -> Path:
+def first_that_runs(executables: list[Path], name: str, version: str) -> Path:
+    """Choose the executable that runs on this machine.
+
+    Parameters
+    ----------
+    executables : list of pathlib.Path
+        Best first.
+    name, version : str
+        Of the agent.
+
+    Returns
+    -------
+    pathlib.Path
+        It has answered ``--version`` with ``version``.
+
+    Raises
+    ------
+    StartupError
+        None has.
+    """
     seen: list[str] = []
     for executable in executables:
         answer = reported_version(executable)

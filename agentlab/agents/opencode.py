@@ -11,10 +11,13 @@ import platform
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ConfigError, StartupError
 from .cache import agent_folder, installed_executable
+
+if TYPE_CHECKING:
+    from .plugins import Plugin
 
 #: The version that agentlab is tested with.
 VERSION = "1.18.33"
@@ -113,7 +116,7 @@ def serve_argv(executable: Path, *, port: int = 0) -> list[str]:
     return [str(executable), "serve", "--port", str(port), "--hostname", "127.0.0.1"]
 
 
-def prepare_home(home: Path, version: str = VERSION) -> None:
+def prepare_home(home: Path, version: str = VERSION, *, files: Mapping[str, Any] | None = None) -> None:
     """Keep a server from installing npm packages into its new home while it is measured.
 
     OpenCode installs ``@opencode-ai/plugin`` into each configuration folder in the background: 95 MB, 3,800
@@ -126,12 +129,16 @@ def prepare_home(home: Path, version: str = VERSION) -> None:
         Existing folder, to be given to :func:`server_environment`.
     version : str, optional
         Version of OpenCode.
+    files : mapping, optional
+        Further files of the configuration folder, by name: JSON data.
     """
     folder = home / ".config" / "opencode"
     (folder / "node_modules").mkdir(parents=True)
     wanted = {"dependencies": {"@opencode-ai/plugin": version}}
     (folder / "package.json").write_text(json.dumps(wanted))
     (folder / "package-lock.json").write_text(json.dumps({"lockfileVersion": 3, "packages": {"": wanted}}))
+    for name, data in (files or {}).items():
+        (folder / name).write_text(json.dumps(data))
 
 
 def server_environment(
@@ -198,7 +205,7 @@ def server_config(
     base_url: str | None = None,
     token: str | None = None,
     permissions: Mapping[str, Any] | str | None = None,
-    plugins: Sequence[str | Path] = (),
+    plugins: Sequence[Plugin] = (),
     snapshot: bool = False,
     context_tokens: int = 200_000,
     output_tokens: int = 8_192,
@@ -217,8 +224,8 @@ def server_config(
         Bearer token for ``base_url``: the gateway's, never a provider's key.
     permissions : mapping or str, optional
         OpenCode's ``permission``; default :data:`SAFE_PERMISSIONS`.
-    plugins : sequence of str or pathlib.Path
-        Paths of local plugins, ``file://`` URLs, or npm names (those need the network at start).
+    plugins : sequence of Plugin
+        As :func:`agentlab.agents.plugins.find_plugin` returns them.
     snapshot : bool, default False
         Whether OpenCode commits the workspace around each step (0.1 CPU-s a prompt more).
     context_tokens, output_tokens : int, unit tokens
@@ -252,7 +259,7 @@ def server_config(
         "permission": dict(SAFE_PERMISSIONS) if permissions is None else _plain(permissions),
     }
     if plugins:
-        config["plugin"] = [_plugin(plugin) for plugin in plugins]
+        config["plugin"] = [plugin.entry() for plugin in plugins]
     if base_url is not None:
         config["provider"] = {
             provider: {
@@ -299,15 +306,6 @@ def split_model(model: str) -> tuple[str, str]:
     if not (provider and slash and name) or any(c.isspace() for c in model):
         raise ConfigError(f"OpenCode(model={model!r}): write 'provider/model', e.g. 'lab/scripted'")
     return provider, name
-
-
-def _plugin(plugin: str | Path) -> str:
-    if isinstance(plugin, Path) or plugin.startswith(("/", "./", "../", "~")):
-        path = Path(plugin).expanduser().absolute()
-        if not path.exists():
-            raise ConfigError(f"OpenCode(plugins=...): {path.name} does not exist at the given path")
-        return path.as_uri()
-    return plugin
 
 
 def _plain(value: Mapping[str, Any] | str) -> Any:  # noqa: ANN401

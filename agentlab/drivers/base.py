@@ -26,8 +26,8 @@ class Identity:
     ----------
     driver : str
         Name of the driver, e.g. ``"opencode"``.
-    version : str
-        Version of the agent.
+    version : str or None
+        Version of the agent; None: not known before it answers (an agent that was not started here).
     model : str, optional
         ``"provider/model"``.
     settings : mapping
@@ -35,7 +35,7 @@ class Identity:
     """
 
     driver: str
-    version: str
+    version: str | None
     model: str | None = None
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Literal, Self, cast
 
@@ -108,8 +108,9 @@ class EventSource:
     ----------
     url : str
         ``http://`` or ``https://``. Proxies of the environment are ignored, redirects are not followed.
-    headers : mapping of str to str, optional
-        More request headers. No ``Origin``, no cookies and no wish for compression are sent.
+    headers : mapping of str to str, or sequence of (name, value), optional
+        More request headers; in a sequence a name may come twice. No ``Origin``, no cookies and no wish for
+        compression are sent.
     auth : (str, str), optional
         User and password for HTTP Basic.
     open_timeout_s : float, default 30
@@ -157,7 +158,7 @@ class EventSource:
         self,
         url: str,
         *,
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | Sequence[tuple[str, str]] = (),
         auth: tuple[str, str] | None = None,
         open_timeout_s: float = 30,
         read_timeout_s: float | None = None,
@@ -169,10 +170,11 @@ class EventSource:
         self.error: str | None = None
         self.t_open = 0
         self._url = url
-        self._headers = {"Accept": "text/event-stream", "Cache-Control": "no-store", **(headers or {})}
+        more = headers.items() if isinstance(headers, Mapping) else headers
+        self._headers = [("Accept", "text/event-stream"), ("Cache-Control", "no-store"), *more]
         if auth is not None:
             token = base64.b64encode(":".join(auth).encode()).decode()
-            self._headers["Authorization"] = f"Basic {token}"
+            self._headers.append(("Authorization", f"Basic {token}"))
         self._open_timeout_s = open_timeout_s
         self._read_timeout_s = read_timeout_s
         self._redact = (redactor or Redactor(secrets=auth[1:] if auth else ())).redact

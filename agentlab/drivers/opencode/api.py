@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import secrets
@@ -13,6 +14,7 @@ import httpx
 import msgspec
 
 from ...errors import AgentExited, DriverError, DriverTimeout, ProtocolError
+from ...redact import Redactor
 
 _LETTERS = string.ascii_letters + string.digits
 _counter = itertools.count()
@@ -103,14 +105,26 @@ class Api:
         HTTP Basic.
     headers : sequence of (name, value)
         Sent with every request.
+    retries : int, default 0
+        How often a call is repeated that reads, or creates a session when none can have been made.
+    retry_delay_s : float, default 0.5
+        Before the first repetition; doubled for each further one.
     """
 
     def __init__(
-        self, url: str, *, auth: tuple[str, str] | None = None, headers: tuple[tuple[str, str], ...] = ()
+        self,
+        url: str,
+        *,
+        auth: tuple[str, str] | None = None,
+        headers: tuple[tuple[str, str], ...] = (),
+        retries: int = 0,
+        retry_delay_s: float = 0.5,
     ) -> None:
         self.url = url.rstrip("/")
         self.auth = auth
         self.headers = headers
+        self.redactor = Redactor(secrets=[*(auth or ())[1:], *(value for _, value in headers)])
+        self._delays_s = [retry_delay_s * 2**attempt for attempt in range(retries)]
         self._client = httpx.AsyncClient(
             base_url=self.url, auth=auth, headers=list(headers), timeout=None, trust_env=False
         )
@@ -149,22 +163,11 @@ class Api:
         ProtocolError
             Not JSON.
         """
-        try:
-            reply = await self._client.request(method, route, json=body, timeout=timeout_s)
-        except httpx.TimeoutException as error:
-            raise DriverTimeout(
-                f"{method} {route}: no answer within {timeout_s} s", driver="opencode"
-            ) from error
-        except httpx.TransportError as error:
-            raise AgentExited(
-                f"{method} {route}: the connection to the server broke ({type(error).__name__})",
-                driver="opencode",
-                code="agent_exited",
-            ) from error
+        reply = await self._request(method, route, body, timeout_s)
         stamp = time.monotonic_ns()
         if reply.status_code >= 400:
             raise DriverError(
-                f"{method} {route} returned HTTP {reply.status_code}{_error_name(reply)}",
+                f"{method} {route} returned HTTP {reply.status_code}{_reason(reply)}",
                 driver="opencode",
                 code="http_error",
             )
@@ -177,8 +180,40 @@ class Api:
                 f"{method} {route}: the reply is not valid JSON", driver="opencode"
             ) from error
 
+    async def _request(
+        self, method: str, route: str, body: dict[str, Any] | None, timeout_s: float | None
+    ) -> httpx.Response:
+        for delay_s in (*self._delays_s, None):
+            try:
+                reply = await self._client.request(method, route, json=body, timeout=timeout_s)
+                if delay_s is None or not _worth_repeating(method, route, reply.status_code):
+                    return reply
+            except httpx.TimeoutException as error:
+                raise DriverTimeout(
+                    f"{method} {route}: no answer within {timeout_s} s", driver="opencode"
+                ) from error
+            except httpx.TransportError as error:
+                if delay_s is None or not _worth_repeating(method, route, error):
+                    raise AgentExited(
+                        f"{method} {route}: the connection to the server broke ({type(error).__name__})",
+                        driver="opencode",
+                        code="agent_exited",
+                    ) from error
+            await asyncio.sleep(delay_s)
+        raise AssertionError  # the last attempt returns or raises
 
-def _error_name(reply: httpx.Response) -> str:
+
+def _worth_repeating(method: str, route: str, problem: int | Exception) -> bool:
+    """Say whether a call that failed so may be made again without doing anything twice."""
+    if method == "GET":
+        return not isinstance(problem, int) or problem == 429 or problem >= 500
+    refused = problem in (429, 503) if isinstance(problem, int) else isinstance(problem, httpx.ConnectError)
+    return (method, route) == ("POST", "/session") and refused
+
+
+def _reason(reply: httpx.Response) -> str:
+    if reply.status_code in (401, 403):
+        return ": it wants other credentials; give OpenCode(auth=(user, password)) or headers="
     try:
         name = reply.json()["name"]
     except (ValueError, KeyError, TypeError):

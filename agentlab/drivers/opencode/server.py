@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ...agents import opencode as agent
+from ...agents.plugins import find_plugin
 from ...errors import AgentlabError, CleanupError, ConfigError, StartupError
 from ...redact import Redactor
 from ...wire.children import Child, Children
 from ..base import Arm, Opened, Run
-from . import NO_GATEWAY
 from .api import Api
+from .boot import boot
+from .checks import NO_GATEWAY
 from .session import (
     HURRY_S,
     OpenCodeSession,
@@ -25,7 +27,7 @@ from .session import (
     open_session,
     prompt_body,
 )
-from .workspace import renew
+from .workspace import renew, template
 
 if TYPE_CHECKING:
     from . import OpenCode
@@ -47,25 +49,28 @@ class Server:
         Its process; None when it was not started here.
     warmup_problem : str or None
         Why the throw-away prompt did not succeed.
+    plugins_seen : bool
+        Whether it is known that all plugins loaded.
     """
 
-    def __init__(
-        self, driver: OpenCode, arm: Arm, api: Api, *, child: Child | None, workspace: Path | None
-    ) -> None:
+    def __init__(self, driver: OpenCode, arm: Arm, api: Api, child: Child | None = None) -> None:
         self.api = api
         self.child = child
         self.version = ""
         self.warmup_problem: str | None = None
+        self.plugins_seen = True
         self._driver = driver
         self._arm = arm
-        self._workspace = workspace
 
     @contextlib.asynccontextmanager
     async def session(self, run: Run) -> AsyncGenerator[OpenCodeSession]:
         """Open one session in a renewed workspace."""
-        if self._workspace is not None:
-            template = self._driver.workspace
-            await asyncio.to_thread(renew, self._workspace, None if template is None else Path(template))
+        if self._driver.url is None:
+            await _renew(self._driver, self._arm)
+        else:
+            run.issue("foreign_server")
+        if not self.plugins_seen:
+            run.issue("plugin_unproven")
         if self.warmup_problem is not None:
             run.issue("warmup_failed", self.warmup_problem)
         async with open_session(self._driver, self.api, self._arm, run) as session:
@@ -88,10 +93,18 @@ class Server:
             raise StartupError(
                 f"OpenCode does not answer: {error}", driver="opencode", phase="startup"
             ) from error
-        self.version = str(health.get("version", ""))
-        _among("agent", self._driver.agent, [str(a["name"]) for a in agents])
+        try:
+            self.version = str(health["version"])
+            names = [str(a["name"]) for a in agents]
+            found = {str(p["id"]): list(p.get("models", {})) for p in providers["providers"]}
+        except (KeyError, TypeError, AttributeError):
+            raise StartupError(
+                "what answers is not OpenCode; url= must be the address of `opencode serve`",
+                driver="opencode",
+                phase="startup",
+            ) from None
+        _among("agent", self._driver.agent, names)
         provider, model = agent.split_model(self._driver.model)
-        found = {str(p["id"]): list(p.get("models", {})) for p in providers["providers"]}
         if provider not in found and self._arm.gateway is None and self._driver.url is None:
             raise StartupError(
                 f"OpenCode knows no provider {provider!r}: give gateway=, or describe it in config=",
@@ -132,6 +145,14 @@ def _among(what: str, wanted: str, found: list[str]) -> None:
         )
 
 
+async def _renew(driver: OpenCode, arm: Arm) -> Path:
+    """Make the arm's workspace afresh."""
+    workspace = arm.scratch / "workspace"
+    source = await asyncio.to_thread(template, driver.workspace, arm.scratch)
+    await asyncio.to_thread(renew, workspace, source)
+    return workspace
+
+
 @contextlib.asynccontextmanager
 async def open_arm(driver: OpenCode, arm: Arm) -> AsyncGenerator[Opened]:
     """Open an arm: one server for all its runs, or one that is made anew for each.
@@ -147,11 +168,14 @@ async def open_arm(driver: OpenCode, arm: Arm) -> AsyncGenerator[Opened]:
     ------
     Opened
     """
-    if driver.server == "run":
-        yield _ServerPerRun(driver, arm)
+    if driver.server == "arm":
+        async with running_server(driver, arm) as server:
+            await server.warm_up()
+            yield server
         return
-    async with running_server(driver, arm) as server:
-        yield server
+    async with running_server(driver, arm):
+        pass  # what is wrong is said before a run is spent
+    yield _ServerPerRun(driver, arm)
 
 
 class _ServerPerRun:
@@ -161,13 +185,15 @@ class _ServerPerRun:
 
     @contextlib.asynccontextmanager
     async def session(self, run: Run) -> AsyncGenerator[OpenCodeSession]:
-        async with running_server(self._driver, self._arm) as server, server.session(run) as session:
-            yield session
+        async with running_server(self._driver, self._arm) as server:
+            await server.warm_up()
+            async with server.session(run) as session:
+                yield session
 
 
 @contextlib.asynccontextmanager
 async def running_server(driver: OpenCode, arm: Arm) -> AsyncGenerator[Server]:
-    """Start a server, or use the one at ``driver.url``; checked and warm.
+    """Start a server, or use the one at ``driver.url``; checked, but not warm.
 
     Parameters
     ----------
@@ -185,30 +211,24 @@ async def running_server(driver: OpenCode, arm: Arm) -> AsyncGenerator[Server]:
     ConfigError
         A gateway is to stand before a server that runs already.
     StartupError
-        It did not become ready; the message holds the redacted end of its output.
+        It did not become ready, or not with all plugins, the agent and the model.
     """
     async with contextlib.AsyncExitStack() as stack:
-        workspace: Path | None = None
-        child: Child | None = None
-        if driver.url is not None:
-            if arm.gateway is not None:
-                raise ConfigError(f"arm {arm.name!r}, OpenCode(url=...), record(gateway=...): {NO_GATEWAY}")
-            api = Api(driver.url, auth=driver.auth, headers=tuple(driver.headers))
+        if driver.url is None:
+            server = await _launch(driver, arm, stack)
+        elif arm.gateway is not None:
+            raise ConfigError(f"arm {arm.name!r}, OpenCode(url=...), record(gateway=...): {NO_GATEWAY}")
         else:
-            home = arm.scratch / secrets.token_hex(4)
-            home.mkdir(mode=0o700)
-            agent.prepare_home(home, driver.version)
-            workspace = arm.scratch / "workspace"
-            await asyncio.to_thread(
-                renew, workspace, None if driver.workspace is None else Path(driver.workspace)
+            api = Api(
+                driver.url,
+                auth=driver.auth,
+                headers=tuple(driver.headers),
+                retries=driver.retries,
+                retry_delay_s=driver.retry_delay_s,
             )
-            children = await stack.enter_async_context(Children())
-            stack.push_async_callback(_end, children, arm)
-            api, child = await _launch(driver, arm, children, home, workspace, stack)
-        stack.push_async_callback(api.close)
-        server = Server(driver, arm, api, child=child, workspace=workspace)
+            stack.push_async_callback(api.close)
+            server = Server(driver, arm, api)
         await server.check()
-        await server.warm_up()
         yield server
 
 
@@ -224,22 +244,23 @@ async def _end(children: Children, arm: Arm) -> None:
         )
 
 
-async def _launch(
-    driver: OpenCode,
-    arm: Arm,
-    children: Children,
-    home: Path,
-    workspace: Path,
-    stack: contextlib.AsyncExitStack,
-) -> tuple[Api, Child]:
+async def _launch(driver: OpenCode, arm: Arm, stack: contextlib.AsyncExitStack) -> Server:
     gateway = arm.gateway
+    home = arm.scratch / secrets.token_hex(4)
+    home.mkdir(mode=0o700)
+    plugins = [find_plugin(plugin) for plugin in driver.plugins]
+    files = {name: data for plugin in plugins for name, data in plugin.files(driver.model).items()}
+    agent.prepare_home(home, driver.version, files=files)
+    workspace = await _renew(driver, arm)
+    children = await stack.enter_async_context(Children())
+    stack.push_async_callback(_end, children, arm)
     password = secrets.token_urlsafe(24)  # nobody else on this machine talks to it
     config = agent.server_config(
         driver.model,
         base_url=gateway.base_url("chat") if gateway else None,
         token=gateway.token if gateway else None,
         permissions=driver.permissions,
-        plugins=tuple(driver.plugins),
+        plugins=plugins,
         snapshot=driver.snapshot,
         extra=driver.config,
     )
@@ -274,7 +295,19 @@ async def _launch(
         )
     drain = asyncio.create_task(_drain(child))
     stack.callback(drain.cancel)
-    return Api(url, auth=("opencode", password)), child
+    api = Api(url, auth=("opencode", password))
+    stack.push_async_callback(api.close)
+    server = Server(driver, arm, api, child)
+    if plugins:
+        try:
+            server.plugins_seen = await boot(api, home, plugins, limit)
+        except StartupError:
+            raise
+        except AgentlabError as error:
+            raise StartupError(
+                f"OpenCode does not start with its plugins: {error}", driver="opencode", phase="startup"
+            ) from error
+    return server
 
 
 async def _listening(child: Child) -> str | None:

@@ -168,6 +168,7 @@ class OpenCodeSession:
             return "error"
         if info.get("parentID") != message:
             self._run.issue("turn_unproven", "the reply belongs to another prompt", discard=True)
+            return "error"
         if info["finish"] == "length":
             self._run.issue("turn_length")
         return "complete"

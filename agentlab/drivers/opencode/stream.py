@@ -56,9 +56,10 @@ class Stream:
         self._source = EventSource(
             api.url + "/event",
             auth=api.auth,
-            headers=dict(api.headers),
+            headers=api.headers,
             open_timeout_s=_READY_S,
             read_timeout_s=_SILENCE_S,
+            redactor=api.redactor,
         )
         self._ready = asyncio.Event()
         self._early: list[tuple[SSEEvent, dict[str, Any]]] | None = []

@@ -7,6 +7,7 @@ import pytest
 
 from agentlab.agents import opencode
 from agentlab.agents.cache import agent_folder, cache_home, installed_executable
+from agentlab.agents.plugins import find_plugin
 from agentlab.errors import ConfigError, StartupError
 
 
@@ -85,13 +86,14 @@ def test_defaults_are_not_shared_between_configurations():
     assert opencode.server_config("lab/scripted")["permission"]["*"] == "allow"
 
 
-def test_plugins_become_file_urls(tmp_path):
+def test_plugins_become_entries_and_files(tmp_path):
     (tmp_path / "plugin.js").touch()
-    given = [tmp_path / "plugin.js", "file:///x/y.js", "some-plugin@1.0.0"]
+    given = [find_plugin(tmp_path / "plugin.js"), find_plugin((tmp_path / "plugin.js", {"a": 1}))]
     config = opencode.server_config("lab/scripted", plugins=given)
-    assert config["plugin"] == [f"file://{tmp_path}/plugin.js", "file:///x/y.js", "some-plugin@1.0.0"]
-    with pytest.raises(ConfigError, match=r"gone\.js does not exist"):
-        opencode.server_config("lab/scripted", plugins=[tmp_path / "gone.js"])
+    url = f"file://{tmp_path}/plugin.js"
+    assert config["plugin"] == [url, [url, {"a": 1}]]
+    opencode.prepare_home(tmp_path, files={"own.json": {"b": 2}})
+    assert json.loads((tmp_path / ".config" / "opencode" / "own.json").read_text()) == {"b": 2}
 
 
 @pytest.mark.parametrize("bad", ["scripted", "/scripted", "lab/", "", "lab/two words"])
