@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "_ARGCOMPLETE" in os.environ:  # a shell asks what could come next
         import argcomplete
 
-        argcomplete.autocomplete(parser, always_complete_options="long")
+        argcomplete.autocomplete(parser, always_complete_options=False)  # only after a dash
     options, rest = parser.parse_known_args(argv)
     if rest:
         options.parser.error(f"unrecognized arguments: {' '.join(rest)}")

@@ -87,7 +87,7 @@ def _arms_of(folder: Path) -> list[str]:
 
 
 def metrics(prefix: str, **_: Any) -> list[str]:  # noqa: ANN401
-    """Return the names of the metrics.
+    """Return the names of the metrics, in small letters when they are typed so.
 
     Parameters
     ----------
@@ -102,5 +102,6 @@ def metrics(prefix: str, **_: Any) -> list[str]:  # noqa: ANN401
     """
     from ..stats.metrics import names
 
-    upper = prefix.upper()
-    return [name for name in [*names(), "CACHE_REPORT"] if name.startswith((prefix, upper))]
+    known = [*names(), "CACHE_REPORT"]
+    small = [name.lower() for name in known] if prefix and prefix == prefix.lower() else []
+    return [name for name in (*known, *small) if name.startswith(prefix)]

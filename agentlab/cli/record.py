@@ -165,6 +165,12 @@ def _add_how(group: _Group) -> None:
         metavar="S",
         help="the study outlives this command, at most S seconds; agentlab attach follows it",
     )
+    group.add_argument(
+        "--quiet-wait",
+        type=whole(0),
+        metavar="S",
+        help="longest wait before a run until the machine is quiet; else the run is marked (default 20)",
+    )
     group.add_argument("--keep", choices=("numbers", "content"), default="numbers")
     group.add_argument("--progress", choices=("auto", "text", "none"), default="auto")
 
@@ -192,6 +198,7 @@ def _names_or_files(prefix: str, **_: Any) -> list[str]:  # noqa: ANN401
 
 def _run(options: argparse.Namespace) -> int:
     from ..engine import record
+    from ..engine.study import Quiet
 
     parser: Parser = options.parser
     try:
@@ -200,7 +207,9 @@ def _run(options: argparse.Namespace) -> int:
         scenario, arms = scenario_of(options), arms_of(options)
     except ConfigError as error:
         parser.fault(error)
-    detached = {} if options.detach is None else {"detach": options.detach}
+    more: dict[str, Any] = {} if options.detach is None else {"detach": options.detach}
+    if options.quiet_wait is not None:
+        more["quiet"] = Quiet(wait_s=options.quiet_wait)
     recordings = record(
         scenario,
         arms,
@@ -213,7 +222,7 @@ def _run(options: argparse.Namespace) -> int:
         host=options.host,
         keep=options.keep,
         progress=options.progress,
-        **detached,
+        **more,
     ).result()
     print(recordings)
     if options.report:

@@ -34,7 +34,7 @@ _KEYWORD = re.compile(
     rf"(?<![-\w])(?P<name>{'|'.join((*_RECORD, 'url', 'auth', 'headers', 'key_env'))})="
     r"(?:(['\"])(?P<value>[^'\"]+)\2)?(?=\W|$)"
 )
-_SETTING = re.compile(rf"(?<![-\w])(?P<name>{'|'.join(_SETTINGS)})=(?=[^\w'\"\[{{.]|$)")
+_SETTING = re.compile(rf"(?<![-\w])(?<!--arm NAME )(?P<name>{'|'.join(_SETTINGS)})=(?=[^\w'\"\[{{.]|$)")
 _PHRASES = {
     "The same record(...) call": "The same command",
     "run the same call again": "run the same command again",

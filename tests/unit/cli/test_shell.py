@@ -1,0 +1,38 @@
+"""Messages of the engine in the words of a shell."""
+
+import pytest
+
+from agentlab.cli.shell import in_shell
+
+
+@pytest.mark.parametrize(
+    "python, shell",
+    [
+        ("record(runs=0): give a whole number from 1", "--runs 0: give a whole number from 1"),
+        ("record(to='a b', exists='x'): no", "--to 'a b' and --exists 'x': no"),
+        ("x holds a study already; choose another folder, or exists='resume'",
+         "x holds a study already; choose another folder, or --exists resume"),
+        ("Make room or choose another folder with to=, then run the same call again to resume",
+         "Make room or choose another folder with --to, then run the same command again to resume"),
+        ("OpenCode(url=..., gateway=...): no", "--server and --gateway: no"),
+        ("OpenCode(url=..., plugins=...): has no effect", "--server and --arm NAME plugins=: has no effect"),
+        ("OpenCode(permissions=...): 'x' is none of", "--arm NAME permissions=: 'x' is none of"),
+        ("OpenCode knows no provider 'p': give gateway=, or describe it in config=",
+         "OpenCode knows no provider 'p': give --gateway, or describe it in --arm NAME config="),
+        ("Timeouts(start=...) allows more", "--start allows more"),
+        ("Gateway(key_env='K'): this environment variable is not set",
+         "--gateway-key-env 'K': this environment variable is not set"),
+        ("attach('studies/x'): it is being recorded, but not detached (record(..., detach=SECONDS)); only",
+         "agentlab attach studies/x: it is being recorded, but not detached (--detach SECONDS); only"),
+        ("nobody records it; 1 of 2 runs are kept: agentlab.load('s'). The same record(...) call resumes it",
+         "nobody records it; 1 of 2 runs are kept: agentlab compare s. The same command resumes it"),
+        ("shown by agentlab.attach('a b')", "shown by agentlab attach 'a b'"),
+        ("install('codex9', version='x y'): give", "agentlab install codex9: give"),
+        ("scenario.turns[0] is 'a' there, 'b' here", "scenario.turns[0] is 'a' there, 'b' here"),
+        ("arms.a.settings.title is True there", "arms.a.settings.title is True there"),
+        ('--arm setting "x": write KEY=VALUE', '--arm setting "x": write KEY=VALUE'),
+        ("write --arm NAME system='x'", "write --arm NAME system='x'"),
+    ],
+)  # fmt: skip
+def test_keywords_become_options(python, shell):
+    assert in_shell(python) == shell
