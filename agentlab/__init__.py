@@ -13,6 +13,8 @@ _WHERE = {
     "InterruptedByUser": "errors",
     "Metric": "stats.metrics",
     "OpenCode": "drivers.opencode",
+    "Pin": "gateway",
+    "Price": "gateway",
     "PromptCache": "gateway",
     "Quiet": "engine.study",
     "Recording": "recording",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .pinned import Pin
+    from .prices import Price
     from .promptcache import PromptCache
     from .script import ScriptedModel
     from .settings import Gateway
@@ -13,12 +15,14 @@ if TYPE_CHECKING:
 _WHERE = {
     "Fault": "step",
     "Gateway": "settings",
+    "Pin": "pinned",
+    "Price": "prices",
     "PromptCache": "promptcache",
     "ScriptedModel": "script",
     "Step": "step",
 }
 
-__all__ = ["Fault", "Gateway", "PromptCache", "ScriptedModel", "Step"]
+__all__ = ["Fault", "Gateway", "Pin", "Price", "PromptCache", "ScriptedModel", "Step"]
 
 
 def __getattr__(name: str) -> object:

@@ -164,7 +164,15 @@ class Book:
         sums = self._all if account is None else self.account(account)
         return EXACT.add(sums.charged, sums.held)
 
-    def state(self, account: str, *, life: str | None, priced: bool, budget: Decimal | None) -> LedgerState:
+    def state(
+        self,
+        account: str,
+        *,
+        life: str | None,
+        priced: bool,
+        budget: Decimal | None,
+        running: bool = True,
+    ) -> LedgerState:
         """Sum one account up.
 
         Parameters
@@ -172,11 +180,14 @@ class Book:
         account : str
             Which one.
         life : str or None
-            The gateway that is running: its open reservations are under way, those of others are uncertain.
+            The gateway that is asked about.
         priced : bool
             Whether requests have a price.
         budget : Decimal or None
             The limit.
+        running : bool
+            Whether it lives: then its open reservations are under way, else they are uncertain as those of
+            any other life.
 
         Returns
         -------
@@ -184,7 +195,7 @@ class Book:
         """
         sums = self.account(account)
         mine = [(key, hold.usd) for key, hold in self.open.items() if hold.account == account]
-        lost = [usd for key, usd in mine if life is None or not key.startswith(f"{life}-")]
+        lost = [usd for key, usd in mine if not (running and key.startswith(f"{life}-"))]
         kept = _sum(lost)
         return LedgerState(
             charged_usd=EXACT.add(sums.charged, kept) if priced or sums.settled or lost else None,

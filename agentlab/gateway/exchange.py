@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from .attribution import Link, Owner
@@ -38,6 +38,8 @@ class Exchange:
         self.reason: str | None = None
         self.finish: str | None = None
         self.terminal_seen = False
+        self.refused = False
+        self.money: Callable[[Exchange, int], Mapping[str, Any]] | None = None
         self._dialect: Dialect | None = None
         self._usage = Usage(reason="no_usage")
         self._raw_usage: Any = None
@@ -52,6 +54,7 @@ class Exchange:
         body: bytes,
         request: ModelRequest | None,
         link: Link,
+        money: Mapping[str, Any] | None = None,
     ) -> None:
         """Write ``request.begin``.
 
@@ -71,6 +74,8 @@ class Exchange:
             None: the body cannot be read.
         link : Link
             To the request before it.
+        money : mapping, optional
+            What is reserved for it.
         """
         fields: dict[str, Any] = {
             "session": session,
@@ -93,7 +98,7 @@ class Exchange:
             }
             if self._keep:
                 fields["content"] = {"body": request.body}
-        self._write(t, "request.begin", fields)
+        self._write(t, "request.begin", fields if money is None else fields | dict(money))
 
     def chunk(self, piece: Piece, *, t: int, emit_ns: int | None = None) -> None:
         """Write ``request.chunk``.
@@ -131,8 +136,13 @@ class Exchange:
             self._usage = self._dialect.read_usage(usage)
         self._raw_usage = _numbers(usage)
 
+    @property
+    def usage(self) -> Usage:
+        """What the model reported."""
+        return self._usage
+
     def end(self, t: int | None = None) -> None:
-        """Write ``request.end``, once.
+        """Settle what is reserved, and write ``request.end``, once.
 
         Parameters
         ----------
@@ -142,6 +152,8 @@ class Exchange:
         if self.ended:
             return
         self.ended = True
+        t = time.monotonic_ns() if t is None else t
+        money = {} if self.money is None else self.money(self, t)
         fields: dict[str, Any] = {
             "status": self.status,
             "terminal_seen": self.terminal_seen,
@@ -152,8 +164,9 @@ class Exchange:
             **self._usage.counts(),
             "reason": self.reason or self._usage.reason,
             "unknown_usage_keys": list(self._usage.unknown_keys) or None,
+            **money,
         }
-        self._write(t if t is not None else time.monotonic_ns(), "request.end", fields)
+        self._write(t, "request.end", fields)
 
     def _write(self, t: int, kind: str, fields: dict[str, Any]) -> None:
         self._journal.write(self.owner.file, t, kind, {"request": self.number, **fields})

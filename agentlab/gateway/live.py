@@ -8,11 +8,13 @@ import itertools
 import json
 import os
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import ConfigError, GatewayError, RecordingError, StartupError
 from ..wire.children import Child, Children
+from .book import LedgerState, read
 from .dialects import DIALECTS
 from .settings import Gateway
 
@@ -27,6 +29,8 @@ async def start(
     folder: str | Path | None = None,
     keep: Literal["numbers", "content"] = "numbers",
     children: Children | None = None,
+    account: str = "gateway",
+    total_usd: Decimal | None = None,
 ) -> Live:
     """Start the gateway's process; see :meth:`agentlab.Gateway.start`.
 
@@ -40,6 +44,10 @@ async def start(
         Whether prompts and answers are recorded.
     children : Children, optional
         What the process is started with; None: its own.
+    account : str
+        Whose rows it writes in the ledger.
+    total_usd : Decimal, optional
+        Limit of all accounts of the ledger.
 
     Returns
     -------
@@ -53,7 +61,15 @@ async def start(
         private = await own.folder()
         file = _fresh(private if folder is None else Path(folder).absolute())
         child = await _spawn(own, private / "stderr")
-        settings = {"gateway": gateway.to_dict(), "file": str(file), "keep": keep, "key": key}
+        settings = {
+            "gateway": gateway.to_dict(),
+            "file": str(file),
+            "keep": keep,
+            "key": key,
+            "ledger": str(file.with_name("ledger.jsonl")),
+            "account": account,
+            "total_usd": None if total_usd is None else format(total_usd, "f"),
+        }
         try:
             ready = await _ready(child, settings, private / "stderr")
         except BaseException:
@@ -64,7 +80,14 @@ async def start(
             await own.close()
         raise
     return Live(
-        child, ready, file=file, stderr=private / "stderr", children=own if children is None else None
+        child,
+        ready,
+        file=file,
+        stderr=private / "stderr",
+        children=own if children is None else None,
+        account=account,
+        priced=gateway.prices is not None,
+        budget_usd=gateway.budget,
     )
 
 
@@ -83,6 +106,12 @@ class Live:
         Its error output.
     children : Children or None
         Closed with it.
+    account : str
+        Whose rows of the ledger are its own.
+    priced : bool
+        Whether requests have a price.
+    budget_usd : Decimal or None
+        The account's limit.
 
     Attributes
     ----------
@@ -91,13 +120,26 @@ class Live:
     refused : dict
         Calls refused with 403 so far, counted by what was wrong: path, method, host, token. Brought up to
         date by each of the methods.
+    endings : dict of str to str
+        What ended which run, of those that the gateway ended: ``"budget"``, ``"balance"``, ``"limit"`` or
+        ``"error"``. Likewise.
     """
 
     def __init__(
-        self, child: Child, ready: dict[str, Any], *, file: Path, stderr: Path, children: Children | None
+        self,
+        child: Child,
+        ready: dict[str, Any],
+        *,
+        file: Path,
+        stderr: Path,
+        children: Children | None,
+        account: str,
+        priced: bool,
+        budget_usd: Decimal | None,
     ) -> None:
         self.pid = int(ready["pid"])
         self.refused: dict[str, int] = {}
+        self.endings: dict[str, str] = {}
         self._child = child
         self._url = str(ready["url"])
         self._token = str(ready["token"])
@@ -106,6 +148,9 @@ class Live:
         self._children = children
         self._lock = asyncio.Lock()
         self._closed: list[dict[str, Any]] | None = None
+        self._life = str(ready["life"])
+        self._account, self._priced, self._budget = account, priced, budget_usd
+        self._final: LedgerState | None = None
 
     def __repr__(self) -> str:
         return f"<gateway at {self._url}, pid {self.pid}{', closed' if self._closed is not None else ''}>"
@@ -132,6 +177,23 @@ class Live:
         if dialect not in DIALECTS:
             raise ConfigError(f"the gateway does not speak {dialect!r}; it speaks {', '.join(DIALECTS)}")
         return self._url + DIALECTS[dialect].base
+
+    @property
+    def ledger(self) -> LedgerState:
+        """What is charged, reserved, uncertain and refused, and whether the gateway has halted.
+
+        It is read from ``ledger.jsonl``; amounts are those of all resumptions.
+        """
+        return self._final if self._final is not None else self._ledger(running=True)
+
+    def _ledger(self, *, running: bool) -> LedgerState:
+        return read(self._files[0].with_name("ledger.jsonl")).state(
+            self._account,
+            life=self._life,
+            running=running,
+            priced=self._priced,
+            budget=self._budget,
+        )
 
     @property
     def requests(self) -> list[dict[str, Any]]:
@@ -197,6 +259,7 @@ class Live:
                 await asyncio.wait_for(self._child.wait(), _CLOSE_S)
         finally:
             self._closed = _finished(self._files)
+            self._final = self._ledger(running=False)
             if self._children is not None:
                 await self._children.close()
             else:
@@ -212,7 +275,7 @@ class Live:
                 raise GatewayError(f"{error}{_tail(self._stderr)}") from error
         if not answer.get("ok"):
             raise GatewayError(f"the gateway refused an order: {answer.get('error')}")
-        self.refused = answer["refused"]
+        self.refused, self.endings = answer["refused"], answer["endings"]
         if answer["failed"]:
             raise RecordingError(
                 f"the gateway could not write its lines ({answer['failed']}): look at the disk and the folder"
@@ -262,8 +325,9 @@ async def _ready(child: Child, settings: dict[str, Any], stderr: Path) -> dict[s
     except (GatewayError, TimeoutError) as error:
         reason = str(error) or f"nothing heard in {_START_S:g} s"
         raise StartupError(f"the gateway did not start: {reason}{_tail(stderr)}", phase="startup") from error
-    if ready.get("type") == "ConfigError":
-        raise ConfigError(ready["error"])
+    told = {"ConfigError": ConfigError, "RecordingError": RecordingError}.get(str(ready.get("type")))
+    if told is not None:
+        raise told(ready["error"])
     if "url" not in ready:
         raise StartupError(f"the gateway did not start: {ready.get('error')}", phase="startup")
     return ready

@@ -16,27 +16,29 @@ import json
 import os
 import secrets
 import signal
-import socket
-import struct
 import sys
 import time
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, NoReturn
 
 from aiohttp import web
 
 from ..errors import AgentlabError
 from . import dialects
+from .admission import Refusal
 from .attribution import Attribution, Link, Owner
 from .call import Call, Upstream, Wire
 from .dialects.base import BadRequest, Dialect, ModelRequest, Route
 from .exchange import Exchange
+from .gate import Arrival, Decision, Gate
+from .httpwire import HttpWire, query, read_body
 from .journal import Journal
+from .ledger import Ledger
 from .player import ScriptedUpstream
+from .sameusage import SameUsage
 from .script import ScriptedModel
 from .settings import Gateway
-
-_MAX_BODY = 64 * 2**20
 
 
 class Server:
@@ -52,10 +54,18 @@ class Server:
         Whether prompts and answers are recorded.
     key : str or None
         The provider's key.
+    ledger : Ledger, optional
+        Where money and refusals are written down; None: in memory.
     """
 
     def __init__(
-        self, gateway: Gateway, *, idle: Owner, keep_content: bool = False, key: str | None = None
+        self,
+        gateway: Gateway,
+        *,
+        idle: Owner,
+        keep_content: bool = False,
+        key: str | None = None,
+        ledger: Ledger | None = None,
     ) -> None:
         self.token = secrets.token_urlsafe(24)
         self.port = 0
@@ -68,7 +78,8 @@ class Server:
         self._open: set[Exchange] = set()
         self._refused: dict[str, int] = {}
         self._number = 0
-        self._started = time.monotonic()
+        self._ledger = Ledger(None) if ledger is None else ledger
+        self._gate = Gate(gateway, self._ledger, t=time.monotonic_ns())
 
     async def listen(self) -> None:
         """Bind to a free port of 127.0.0.1."""
@@ -90,7 +101,7 @@ class Server:
         -------
         aiohttp.web.StreamResponse
         """
-        wire = _HttpWire(http)
+        wire = HttpWire(http)
         if http.method == "HEAD" and http.path == "/":  # Claude Code asks whether anybody is there
             await wire.send(200, b"")
             return wire.response
@@ -101,40 +112,60 @@ class Server:
             dialect = route.dialect if route else dialects.DIALECTS["chat"]
             await wire.send(403, dialect.error_body(403, f"refused by the gateway: wrong {wrong}"))
             return wire.response
-        dialect = route.dialect
-        body = await _read(http)
+        body = await read_body(http)
         t = time.monotonic_ns()
         self._number += 1
-        request, refusal = self._read_request(route, body)
+        request, bad = _parse(route, body)
         session, owner = self._attribution.owner(http.headers, request)
         exchange = Exchange(self._journal, number=self._number, owner=owner, keep_content=self._keep)
         self._open.add(exchange)
         try:
-            key = session if session is not None else f"run {owner.run_id}"
-            link = Link() if request is None else self._attribution.link(key, exchange.number, request)
-            exchange.begin(
-                t, session=session, dialect=dialect, path=http.path, body=body, request=request, link=link
-            )
-            if request is None or refusal is not None:
-                await _refuse(wire, dialect, exchange, str(refusal))
-                return wire.response
-            call = Call(
-                wire=wire,
-                dialect=dialect,
-                request=request,
-                headers=http.headers,
-                body=body,
-                target=route.target + _query(http),
-                exchange=exchange,
-                session=key,
-                owner=owner,
-                start_ns=t,
-            )
-            await self._answer(call)
+            arrival = Arrival(route=route, body=body, number=self._number, owner=owner, session=session, t=t)
+            decision = self._gate.decide(arrival, request, bad)
+            exchange.money = decision.settle
+            call = self._begin(http, wire, arrival, decision, exchange)
+            if call is None:
+                await _refuse(wire, route.dialect, exchange, decision.refusal)
+            else:
+                await self._answer(call)
         finally:
             exchange.end()
             self._open.discard(exchange)
         return wire.response
+
+    def _begin(
+        self, http: web.BaseRequest, wire: Wire, arrival: Arrival, decision: Decision, exchange: Exchange
+    ) -> Call | None:
+        """Record a request's begin; return what is to be answered, or None for a refusal."""
+        route, request, reserved = arrival.route, decision.request, decision.reserved
+        key = arrival.session if arrival.session is not None else f"run {arrival.owner.run_id}"
+        exchange.begin(
+            arrival.t,
+            session=arrival.session,
+            dialect=route.dialect,
+            path=http.path,
+            body=decision.body,
+            request=request,
+            link=Link() if request is None else self._attribution.link(key, exchange.number, request),
+            money=None if reserved is None else reserved.evidence,
+        )
+        if request is None or decision.refusal is not None:
+            return None
+        return Call(
+            wire=SameUsage(wire, route.dialect) if self._same_usage(route) else wire,
+            dialect=route.dialect,
+            request=request if reserved is None else reserved.request,
+            headers=http.headers,
+            body=decision.body if reserved is None else reserved.body,
+            target=route.target + query(http),
+            exchange=exchange,
+            session=key,
+            owner=arrival.owner,
+            start_ns=arrival.t,
+        )
+
+    def _same_usage(self, route: Route) -> bool:
+        return self._gateway.mode == "pinned" and route.dialect.name == "chat"
 
     async def _answer(self, call: Call) -> None:
         exchange = call.exchange
@@ -147,7 +178,7 @@ class Server:
                 raise
         except AgentlabError as error:  # a cache rule of the user's
             if exchange.status is None:
-                await _refuse(call.wire, call.dialect, exchange, f"gateway_error: {error}")
+                await _refuse(call.wire, call.dialect, exchange, Refusal(f"gateway_error: {error}"))
             else:
                 exchange.reason = f"gateway_error: {error}"
                 call.wire.reset()
@@ -166,17 +197,6 @@ class Server:
         ]
         return None if any(right) else "token"
 
-    def _read_request(self, route: Route, body: bytes) -> tuple[ModelRequest | None, str | None]:
-        """Return the request and why it is refused."""
-        try:
-            request = route.parse(body)
-        except BadRequest as error:
-            return None, f"invalid_body: {error}"
-        limit, seconds = self._gateway.max_requests, self._gateway.max_seconds
-        over = limit is not None and self._number > limit
-        late = seconds is not None and time.monotonic() - self._started > seconds
-        return request, "limit" if over or late else None
-
     def order(self, line: bytes) -> dict[str, Any]:
         """Carry out one order of the owner.
 
@@ -190,7 +210,8 @@ class Server:
         -------
         dict
             The acknowledgement: ``ok``; ``open`` = requests of the run before that are still open;
-            ``failed`` = why lines could not be written; ``refused`` = 403s by what was wrong.
+            ``failed`` = why lines could not be written; ``refused`` = 403s by what was wrong; ``endings`` =
+            what ended which run.
         """
         try:
             order = json.loads(line)
@@ -210,6 +231,7 @@ class Server:
             "open": n_open,
             "failed": self._journal.failed,
             "refused": self._refused,
+            "endings": self._gate.endings,
         }
 
     def _change_run(self, run_id: str | None, arm: str | None, file: str | None) -> int:
@@ -217,6 +239,8 @@ class Server:
         none = dataclasses.replace(self._idle, warm_up=True)
         owner = none if run_id is None else Owner(run_id, arm, file)
         self._attribution.current = owner
+        if run_id is not None:
+            self._gate.begin(run_id, t=time.monotonic_ns())
         self._journal.close(before.file)
         self._journal.open(owner.file)
         return sum(exchange.owner is before for exchange in self._open)
@@ -227,50 +251,15 @@ class Server:
             exchange.reason = exchange.reason or "gateway_closed"
             exchange.end()
         self._journal.close_all()
+        self._ledger.close()
 
 
-class _HttpWire:
-    """The agent's connection."""
-
-    def __init__(self, http: web.BaseRequest) -> None:
-        self._http = http
-        self.response: web.StreamResponse = web.StreamResponse()
-
-    async def start(self, status: int, content_type: str) -> None:
-        headers = {"content-type": content_type, "cache-control": "no-cache"}
-        self.response = web.StreamResponse(status=status, headers=headers)
-        await self.response.prepare(self._http)
-
-    async def write(self, data: bytes) -> None:
-        try:
-            await self.response.write(data)
-        except (
-            ConnectionError
-        ):  # aiohttp's own kind is also its client's: an upstream must not take it for its own
-            raise ConnectionResetError("the agent is gone") from None
-
-    async def end(self) -> None:
-        try:
-            await self.response.write_eof()
-        except ConnectionError:
-            raise ConnectionResetError("the agent is gone") from None
-
-    async def send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
-        self.response = web.StreamResponse(status=status, headers=headers)
-        self.response.content_type = "application/json"
-        self.response.content_length = len(body)
-        await self.response.prepare(self._http)
-        await self.write(body)
-        await self.end()
-
-    def reset(self) -> None:
-        transport = self._http.transport
-        if transport is None:
-            return
-        with contextlib.suppress(OSError, AttributeError):  # linger 0: close sends a reset
-            linger = struct.pack("ii", 1, 0)
-            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-        transport.abort()
+def _parse(route: Route, body: bytes) -> tuple[ModelRequest | None, str]:
+    """Return the request, or why it is none."""
+    try:
+        return route.parse(body), ""
+    except BadRequest as error:
+        return None, str(error)
 
 
 def _upstream(gateway: Gateway, key: str | None) -> Upstream:
@@ -281,28 +270,10 @@ def _upstream(gateway: Gateway, key: str | None) -> Upstream:
     return ProviderUpstream(gateway.upstream, key=key)
 
 
-async def _refuse(wire: Wire, dialect: Dialect, exchange: Exchange, why: str) -> None:
+async def _refuse(wire: Wire, dialect: Dialect, exchange: Exchange, why: Refusal | None) -> None:
     """Refuse with 400: the one status that no agent repeats."""
-    exchange.status, exchange.reason = 400, why
+    exchange.status, exchange.reason, exchange.refused = 400, why.reason if why else "refused", True
     await wire.send(400, dialect.error_body(400, f"refused by the gateway: {why}"))
-
-
-def _query(http: web.BaseRequest) -> str:
-    """Return the query as it was sent, without the gateway's token."""
-    parts = http.rel_url.raw_query_string.split("&")
-    kept = "&".join(part for part in parts if part and not part.startswith("key="))
-    return f"?{kept}" if kept else ""
-
-
-async def _read(http: web.BaseRequest) -> bytes:
-    """Read a body; one that is too large is cut, and then is no JSON."""
-    parts: list[bytes] = []
-    size = 0
-    async for part in http.content.iter_any():
-        size += len(part)
-        if size <= _MAX_BODY:
-            parts.append(part)
-    return b"".join(parts)
 
 
 def _say(message: dict[str, Any]) -> None:
@@ -320,11 +291,14 @@ async def _serve() -> None:
         return
     try:
         settings = json.loads(line)
+        gateway = Gateway.from_dict(settings["gateway"])
+        ledger = _ledger(gateway, settings)
         server = Server(
-            Gateway.from_dict(settings["gateway"]),
+            gateway,
             idle=Owner(file=settings.get("file")),
             keep_content=settings.get("keep") == "content",
             key=settings.get("key"),
+            ledger=ledger,
         )
         await server.listen()
     except (AgentlabError, OSError, ValueError, KeyError, TypeError) as error:
@@ -332,13 +306,30 @@ async def _serve() -> None:
         return
     gc.freeze()  # what is loaded by now is never swept again: no pause from it
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _leave, server)
-    _say({"url": f"http://127.0.0.1:{server.port}", "token": server.token, "pid": os.getpid()})
+    _say(
+        {
+            "url": f"http://127.0.0.1:{server.port}",
+            "token": server.token,
+            "pid": os.getpid(),
+            "life": ledger.life,
+        }
+    )
     while line := await reader.readline():
         answer = server.order(line)
         _say(answer)
         if answer.get("op") == "close":
             break
     _leave(server)
+
+
+def _ledger(gateway: Gateway, settings: Mapping[str, Any]) -> Ledger:
+    total = settings.get("total_usd")
+    return Ledger(
+        settings.get("ledger"),
+        account=settings.get("account") or "gateway",
+        budget_usd=gateway.budget,
+        total_usd=None if total is None else Decimal(total),
+    )
 
 
 def _leave(server: Server) -> NoReturn:

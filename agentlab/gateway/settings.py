@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
 
 from ..errors import ConfigError, GatewayError
+from .admission import Admit, admit_name
 from .checks import given, integer, number
+from .pinned import Pin
+from .prices import Money, Price, money
 from .script import ScriptedModel
 
 if TYPE_CHECKING:
@@ -25,57 +29,154 @@ class Gateway:
     """Put a metered boundary between agents and a model.
 
     The gateway is a process of its own on the loopback interface. It accepts the agents' requests in their
-    own dialect (OpenAI chat completions so far) and records each with its stamps, the structure of its
-    prompt and its tokens.
+    own dialect (see :meth:`Live.base_url`) and records each with its stamps, the structure of its prompt, its
+    tokens and, with a price, its money. What it refuses gets HTTP 400 with its dialect's own body for an
+    invalid request, the one answer that every agent takes as final; the reason stands in the evidence.
 
     Parameters
     ----------
     upstream : ScriptedModel or str
         What answers: a scripted model, or a provider's base URL such as ``https://api.example.com/v1``, to
         which requests are passed on in their own dialect, truly streamed.
+    price : Price or mapping of str to Price, optional
+        What tokens cost; by the model's name, when they differ: a model that is not among them is refused
+        (``price``). On a scripted model it simulates the cost.
+    budget_usd : Decimal, int, float or str, optional
+        What may be spent, over all resumptions that use the same folder. What a request can cost at most is
+        reserved before it is sent; one that does not fit is refused (``budget``).
+    max_requests : int, optional
+        Requests of one run, and outside of runs over the gateway's life; further ones are refused
+        (``limit``).
+    max_seconds : float, optional
+        Wall clock of one run, and outside of runs of the gateway's life; likewise.
+    mode : {"pass", "pinned"}
+        ``"pass"``: requests go on as the agent sent them (usage is asked for in streams where the agent does
+        not; with a price an output cap is set where there is none). ``"pinned"``: they say what ``pin`` says,
+        and usage comes back in one spelling.
+    bound : {"calibrated", "hard"}
+        How large an input is taken to be before it is sent: one token for each byte (``"hard"``), or by the
+        highest tokens per byte seen for the model, times 1.5 (``"calibrated"``; hard until there is one).
+    tools : sequence of str, optional
+        The tools that every agent must offer, exactly; requests with others are refused (``tools``). Requests
+        without tools pass, for they can call none: titles, summaries.
+    admit : str or callable, optional
+        Decides on each request before its money is reserved: a function of an importable module (or its name,
+        ``"module:function"``) that takes an :class:`~agentlab.gateway.admission.Asked` and returns True or
+        None, or False or a text to refuse (``admission``). A refusal spends nothing and halts nothing.
+    max_output_tokens : int, default 16384
+        Output cap of requests that name none, where there is a price: it is written into the request where
+        its dialect has a place for it, else assumed.
+    max_total_requests : int, optional
+        Requests over the gateway's life, over all runs.
+    pin : Pin, optional
+        System text, tools and sampling of the pinned mode.
     key_env : str, optional
         Name of the environment variable that holds the provider's key. Only the gateway's process gets the
         key; it is never stored.
-    max_requests : int, optional
-        Requests over the gateway's life; further ones are refused with HTTP 400 and the reason ``limit``.
-    max_seconds : float, optional
-        Seconds from the start after which requests are refused likewise.
-    mode : {"pass"}
-        Requests go on as the agent sent them (usage is asked for in streams where the agent does not).
-    price, budget_usd : None
-        Not there yet.
 
     Raises
     ------
     ConfigError
-        A setting is wrong or not there yet.
+        A setting is wrong.
 
     Examples
     --------
     >>> Gateway(ScriptedModel.load("cache-probe")).mode
     'pass'
+    >>> Gateway("https://api.example.com/v1", price=Price(3, 15), budget_usd="0.50").budget
+    Decimal('0.50')
     """
 
     upstream: ScriptedModel | str
-    price: None = dataclasses.field(default=None, kw_only=True)
-    budget_usd: None = dataclasses.field(default=None, kw_only=True)
+    price: Price | Mapping[str, Price] | None = dataclasses.field(default=None, kw_only=True)
+    budget_usd: Money | None = dataclasses.field(default=None, kw_only=True)
     max_requests: int | None = dataclasses.field(default=None, kw_only=True)
     max_seconds: float | None = dataclasses.field(default=None, kw_only=True)
-    mode: Literal["pass"] = dataclasses.field(default="pass", kw_only=True)
+    mode: Literal["pass", "pinned"] = dataclasses.field(default="pass", kw_only=True)
+    bound: Literal["calibrated", "hard"] = dataclasses.field(default="calibrated", kw_only=True)
+    tools: Sequence[str] | None = dataclasses.field(default=None, kw_only=True)
+    admit: str | Admit | None = dataclasses.field(default=None, kw_only=True)
+    max_output_tokens: int = dataclasses.field(default=16_384, kw_only=True)
+    max_total_requests: int | None = dataclasses.field(default=None, kw_only=True)
+    pin: Pin | None = dataclasses.field(default=None, kw_only=True)
     key_env: str | None = dataclasses.field(default=None, kw_only=True)
     _open: list[Live] = dataclasses.field(default_factory=list["Live"], init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_upstream(self.upstream, self.key_env)
-        for name in ("price", "budget_usd"):
+        self._check_money()
+        if given(self.mode) not in ("pass", "pinned"):
+            raise ConfigError(f"Gateway(mode={self.mode!r}): write 'pass' or 'pinned'")
+        if (self.mode == "pinned") != isinstance(given(self.pin), Pin):
+            raise ConfigError("Gateway(mode='pinned', pin=Pin(...)): give both or neither")
+        if given(self.bound) not in ("calibrated", "hard"):
+            raise ConfigError(f"Gateway(bound={self.bound!r}): write 'calibrated' or 'hard'")
+        for name in ("max_requests", "max_total_requests"):
             if getattr(self, name) is not None:
-                raise ConfigError(f"Gateway({name}=...): prices and budgets are not there yet; leave it out")
-        if given(self.mode) != "pass":
-            raise ConfigError(f"Gateway(mode={self.mode!r}): only 'pass' is there so far")
-        if self.max_requests is not None:
-            integer("Gateway", "max_requests", self.max_requests, low=1)
+                integer("Gateway", name, getattr(self, name), low=1)
+        integer("Gateway", "max_output_tokens", self.max_output_tokens, low=1)
         if self.max_seconds is not None:
             number("Gateway", "max_seconds", self.max_seconds, above=True)
+        self._check_tools()
+        if self.admit is not None:
+            object.__setattr__(self, "admit", admit_name(self.admit))
+
+    def _check_money(self) -> None:
+        price = given(self.price)
+        if isinstance(price, Mapping):
+            table = dict(cast("Mapping[object, object]", price))
+            fits = all(isinstance(k, str) and isinstance(v, Price) for k, v in table.items())
+            object.__setattr__(self, "price", table)
+        else:
+            table, fits = None, price is None or isinstance(price, Price)
+        if not fits or table == {}:
+            raise ConfigError(
+                "Gateway(price=...): give a Price(input=..., output=...), or {model: Price(...)}"
+            )
+        if self.budget_usd is None:
+            return
+        budget = money("Gateway", "budget_usd", self.budget_usd)
+        if budget == 0:
+            raise ConfigError("Gateway(budget_usd=0): give an amount above 0")
+        if price is None and not isinstance(self.upstream, ScriptedModel):
+            raise ConfigError(
+                f"Gateway(budget_usd={self.budget_usd}): without a price no spending is known; give price="
+            )
+        object.__setattr__(self, "budget_usd", budget)
+
+    def _check_tools(self) -> None:
+        if self.tools is None:
+            return
+        names: object = self.tools
+        if isinstance(names, str) or not all(
+            isinstance(name, str) for name in cast("Sequence[object]", names)
+        ):
+            raise ConfigError("Gateway(tools=...): give the names of the tools, e.g. ['read', 'bash']")
+        object.__setattr__(self, "tools", tuple(self.tools))
+        if not self.tools or len(set(self.tools)) < len(self.tools):
+            raise ConfigError("Gateway(tools=...): give each tool's name once")
+        pinned = None if self.pin is None else self.pin.tool_names
+        if pinned is not None and sorted(pinned) != sorted(self.tools):
+            raise ConfigError("Gateway(tools=...): these are not the tools of pin=; leave tools= out")
+
+    @property
+    def prices(self) -> Price | Mapping[str, Price] | None:
+        """What tokens cost; a scripted model that has a budget and no price is free."""
+        if self.price is None and self.budget_usd is not None:
+            return Price(0, 0, source="a scripted model without a price")
+        return self.price
+
+    @property
+    def budget(self) -> Decimal | None:
+        """The budget in exact decimals, USD."""
+        return None if self.budget_usd is None else money("Gateway", "budget_usd", self.budget_usd)
+
+    @property
+    def tool_set(self) -> tuple[str, ...] | None:
+        """Names of the tools that every agent must offer; None: any."""
+        if self.tools is not None:
+            return tuple(self.tools)
+        return None if self.pin is None else self.pin.tool_names
 
     @property
     def env_names(self) -> tuple[str, ...]:
@@ -92,9 +193,17 @@ class Gateway:
         model = self.upstream
         return {
             "upstream": {"url": model} if isinstance(model, str) else {"scripted": model.to_dict()},
+            "price": _price_to_dict(self.price),
+            "budget_usd": None if self.budget is None else format(self.budget, "f"),
             "max_requests": self.max_requests,
             "max_seconds": self.max_seconds,
             "mode": self.mode,
+            "bound": self.bound,
+            "tools": None if self.tools is None else list(self.tools),
+            "admit": self.admit,
+            "max_output_tokens": self.max_output_tokens,
+            "max_total_requests": self.max_total_requests,
+            "pin": None if self.pin is None else self.pin.to_dict(),
             "key_env": self.key_env,
         }
 
@@ -114,6 +223,9 @@ class Gateway:
         data = dict(data)
         upstream = data.pop("upstream")
         model = ScriptedModel.from_dict(upstream["scripted"]) if "scripted" in upstream else upstream["url"]
+        data["price"] = _price_from_dict(data.get("price"))
+        if data.get("pin") is not None:
+            data["pin"] = Pin(**data["pin"])
         return cls(model, **data)
 
     async def start(
@@ -122,6 +234,8 @@ class Gateway:
         *,
         keep: Literal["numbers", "content"] = "numbers",
         children: Children | None = None,
+        account: str = "gateway",
+        total_usd: Decimal | None = None,
     ) -> Live:
         """Start the gateway's process.
 
@@ -134,6 +248,11 @@ class Gateway:
             Whether prompts and answers are recorded too.
         children : Children, optional
             What the process is started with and ends with; None: its own.
+        account : str
+            Whose rows it writes in the folder's ``ledger.jsonl``, which all gateways of a study share, over
+            all its resumptions; ``budget_usd`` is the limit of this account.
+        total_usd : Decimal, optional
+            Limit of all accounts of that file together.
 
         Returns
         -------
@@ -143,15 +262,17 @@ class Gateway:
         Raises
         ------
         ConfigError
-            The key's environment variable is not set, or the cache's rule cannot be imported.
+            The key's environment variable is not set, or the cache's rule or ``admit`` cannot be imported.
         RecordingError
-            The folder cannot be written to.
+            The folder cannot be written to, or its ledger cannot be read.
         StartupError
             The process did not become ready.
         """
         from .live import start
 
-        return await start(self, folder=folder, keep=keep, children=children)
+        return await start(
+            self, folder=folder, keep=keep, children=children, account=account, total_usd=total_usd
+        )
 
     async def __aenter__(self) -> Live:
         if self._open:
@@ -162,6 +283,20 @@ class Gateway:
 
     async def __aexit__(self, *_: object) -> None:
         await self._open.pop().close()
+
+
+def _price_to_dict(price: Price | Mapping[str, Price] | None) -> dict[str, Any] | None:
+    if price is None or isinstance(price, Price):
+        return None if price is None else price.to_dict()
+    return {"models": {model: one.to_dict() for model, one in price.items()}}
+
+
+def _price_from_dict(data: Mapping[str, Any] | None) -> Price | dict[str, Price] | None:
+    if data is None:
+        return None
+    if "models" in data:
+        return {model: Price.from_dict(one) for model, one in data["models"].items()}
+    return Price.from_dict(data)
 
 
 def _check_upstream(upstream: object, key_env: object) -> None:

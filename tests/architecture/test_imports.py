@@ -49,7 +49,7 @@ FORBIDDEN = {
 
 #: package -> the only places that may import it.
 ONLY_IN = {
-    "aiohttp": ("wire.eventsource", "gateway.server", "gateway.upstream"),
+    "aiohttp": ("wire.eventsource", "gateway.httpwire", "gateway.server", "gateway.upstream"),
     "ipywidgets": ("widgets", "progress"),
     "matplotlib": ("plots",),
     "nest_asyncio": ("notebook",),

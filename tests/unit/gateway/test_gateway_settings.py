@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from agentlab.errors import ConfigError
-from agentlab.gateway import Fault, Gateway, PromptCache, ScriptedModel, Step
+from agentlab.gateway import Fault, Gateway, Pin, Price, PromptCache, ScriptedModel, Step
 from agentlab.gateway.canonical import Canonical
+from agentlab.gateway.dialects import DIALECTS
+from agentlab.gateway.dialects.base import CacheUse
 
 MODEL = ScriptedModel(
     [
@@ -33,6 +35,8 @@ MODEL = ScriptedModel(
     side=None,
 )
 
+PIN = Pin(system="s", tools=[{"name": "read", "description": "", "parameters": {}}], sampling={"top_p": 1})
+
 
 def every_64(prompt: Canonical) -> range:
     return range(64, prompt.n_tokens + 1, 64)
@@ -41,7 +45,10 @@ def every_64(prompt: Canonical) -> range:
 @pytest.mark.parametrize(
     "gateway",
     [
-        Gateway(MODEL, max_requests=5, max_seconds=2.5),
+        Gateway(MODEL, max_requests=5, max_seconds=2.5, max_total_requests=9),
+        Gateway(MODEL, price=Price(1, 2, "0.1"), budget_usd=0.1, bound="hard", max_output_tokens=5),
+        Gateway(MODEL, price={"m": Price(1, 2), "n": Price(3, 4, above_tokens=5, above=Price(6, 8))}),
+        Gateway(MODEL, mode="pinned", pin=PIN, tools=["read"], admit="json:dumps"),
         Gateway("https://api.example.com/v1", key_env="MY_KEY"),
         Gateway("http://127.0.0.1:8000/v1", key_env="MY_KEY"),
     ],
@@ -108,14 +115,34 @@ def test_a_script_of_ones_own_is_a_file(tmp_path: Path) -> None:
         (lambda: Fault("status", code=200), "400 to 599"),
         (lambda: Fault("cut", after=-1), "from 0"),
         (lambda: Fault("cut", times=0), "from 1"),
-        (lambda: PromptCache(rule="anthropic"), "module:function"),
+        (lambda: PromptCache(rule="mistral"), "'anthropic' or the importable"),
         (lambda: PromptCache(rule=lambda p: []), "by name"),  # type: ignore[arg-type]
         (lambda: PromptCache(scope="session"), "'run', 'arm' or 'study'"),  # type: ignore[arg-type]
         (lambda: PromptCache(lifetime_s=0), "above 0"),
         (lambda: PromptCache.from_dict({"size": 1}), "size"),
-        (lambda: Gateway(MODEL, price=1), "not there yet"),  # type: ignore[arg-type]
-        (lambda: Gateway("https://api.example.com", budget_usd=1), "not there yet"),  # type: ignore[arg-type]
-        (lambda: Gateway(MODEL, mode="pinned"), "only 'pass'"),  # type: ignore[arg-type]
+        (lambda: Gateway(MODEL, price=1), "Price\\(input"),  # type: ignore[arg-type]
+        (lambda: Gateway(MODEL, price={}), "Price\\(input"),
+        (lambda: Gateway(MODEL, price={"m": 1}), "Price\\(input"),  # type: ignore[dict-item]
+        (lambda: Gateway("https://api.example.com", budget_usd=1), "without a price"),
+        (lambda: Gateway(MODEL, budget_usd=0), "above 0"),
+        (lambda: Gateway(MODEL, budget_usd="lots"), "from 0"),
+        (lambda: Gateway(MODEL, mode="strict"), "'pass' or 'pinned'"),  # type: ignore[arg-type]
+        (lambda: Gateway(MODEL, mode="pinned"), "give both or neither"),
+        (lambda: Gateway(MODEL, pin=Pin(system="s")), "give both or neither"),
+        (lambda: Gateway(MODEL, bound="loose"), "'calibrated' or 'hard'"),  # type: ignore[arg-type]
+        (lambda: Gateway(MODEL, tools="read"), "names of the tools"),
+        (lambda: Gateway(MODEL, tools=[]), "once"),
+        (lambda: Gateway(MODEL, tools=["a", "a"]), "once"),
+        (lambda: Gateway(MODEL, mode="pinned", pin=PIN, tools=["bash"]), "leave tools= out"),
+        (lambda: Gateway(MODEL, admit="decide"), "module:function"),
+        (lambda: Gateway(MODEL, admit=lambda _: True), "by name"),
+        (lambda: Gateway(MODEL, max_output_tokens=0), "from 1"),
+        (lambda: Gateway(MODEL, max_total_requests=0), "from 1"),
+        (lambda: Pin(system=5), "a text"),  # type: ignore[arg-type]
+        (lambda: Pin(system="", tools=[{"name": "x"}]), "parameters"),
+        (lambda: Pin(system="", sampling={"top_k": 1}), "top_k"),
+        (lambda: Pin(system="", sampling={"max_output_tokens": 0}), "from 1"),
+        (lambda: Pin(system="", sampling={"temperature": -1}), "from 0"),
         (lambda: Gateway(MODEL, max_requests=0), "from 1"),
         (lambda: Gateway(MODEL, max_seconds=0), "above 0"),
         (lambda: Gateway(MODEL, key_env="KEY"), "needs no key"),
@@ -137,13 +164,17 @@ def test_a_key_given_in_place_of_its_name_is_not_shown() -> None:
 
 
 def test_a_rule_may_be_a_function_and_travels_by_its_name() -> None:
-    assert PromptCache(rule="json:dumps").load_rule() is json.dumps
     cache = PromptCache(rule=every_64)  # type: ignore[arg-type]
     assert cache.rule == f"{__name__}:every_64"
     assert PromptCache.from_dict(cache.to_dict()) == cache
+    body = {"messages": [{"role": "user", "content": "x" * 1000}]}
+    request = DIALECTS["chat"].parse(json.dumps(body).encode())
+    store = cache.open()
+    store.store("run", request)
+    assert store.serve("run", request) == CacheUse(read=request.canonical.n_tokens // 64 * 64)
     for absent in ("no_such_module_here:f", "json:absent", "json:__name__"):
         with pytest.raises(ConfigError, match=absent):
-            PromptCache(rule=absent).load_rule()
+            PromptCache(rule=absent).open()
 
 
 def test_settings_are_cheap_to_import() -> None:

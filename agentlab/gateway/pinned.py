@@ -1,0 +1,186 @@
+"""The same system text, tools and sampling for every agent: the ``pinned`` mode's canonical payload."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from ..errors import ConfigError
+from .checks import given, integer, number
+
+_SAMPLING = ("temperature", "top_p", "max_output_tokens")
+_NAMES: set[object] = {"name", "description", "parameters"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Pin:
+    """State what every agent's requests are made to say, each in its own wire's spelling.
+
+    Requests that offer no tools (titles, summaries, compactions) keep their own system text and get the
+    sampling only: another system text would ask them for something else.
+
+    Parameters
+    ----------
+    system : str
+        System text in place of the agent's own.
+    tools : sequence of mapping
+        Tools in place of the agent's own, each ``{"name", "description", "parameters"}`` with a JSON schema;
+        agents whose tools have other names are refused (``tools``). Empty: the agent's own.
+    sampling : mapping
+        ``temperature``, ``top_p``, ``max_output_tokens``; any other sampling of the agent's is taken out.
+    empty_reasoning : bool
+        Whether assistant messages of chat that call tools without reasoning get an empty
+        ``reasoning_content``, which some thinking models insist on.
+
+    Raises
+    ------
+    ConfigError
+        A setting is wrong.
+
+    Examples
+    --------
+    >>> pin = Pin(system="Use the supplied tools.", sampling={"temperature": 0})
+    >>> pin.apply("chat", {"model": "m", "messages": [{"role": "user", "content": "hi"}], "tools": [{}],
+    ...                    "seed": 1})["temperature"]
+    0
+    """
+
+    system: str
+    tools: Sequence[Mapping[str, Any]] = ()
+    sampling: Mapping[str, float] = dataclasses.field(default_factory=dict[str, float])
+    empty_reasoning: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(given(self.system), str):
+            raise ConfigError("Pin(system=...): give a text")
+        for tool in cast("Sequence[object]", self.tools):
+            known = isinstance(tool, Mapping) and set(cast("Mapping[object, Any]", tool)) == _NAMES
+            if not known or not isinstance(cast("Mapping[str, Any]", tool)["name"], str):
+                raise ConfigError("Pin(tools=...): give each tool as {name, description, parameters}")
+        if unknown := set(self.sampling) - set(_SAMPLING):
+            raise ConfigError(f"Pin(sampling=...): there is {', '.join(_SAMPLING)}, not {sorted(unknown)}")
+        for name, value in self.sampling.items():
+            if name == "max_output_tokens":
+                integer("Pin", name, value, low=1)
+            else:
+                number("Pin", name, value)
+        try:
+            plain = json.loads(json.dumps({"tools": list(self.tools)}, allow_nan=False))["tools"]
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"Pin(tools=...): they are no plain JSON: {error}") from error
+        object.__setattr__(self, "tools", tuple(plain))
+        object.__setattr__(self, "sampling", dict(self.sampling))
+
+    @property
+    def tool_names(self) -> tuple[str, ...] | None:
+        """Names that agents must offer; None: any."""
+        return tuple(str(tool["name"]) for tool in self.tools) or None
+
+    def apply(self, dialect: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a request's body as it is sent.
+
+        Parameters
+        ----------
+        dialect : {"chat", "responses", "messages", "gemini"}
+            Its wire.
+        body : mapping
+            As the agent sent it.
+
+        Returns
+        -------
+        dict
+        """
+        return _SPELLINGS[dialect](self, body)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain JSON data.
+
+        Returns
+        -------
+        dict
+        """
+        return {
+            "system": self.system,
+            "tools": list(self.tools),
+            "sampling": dict(self.sampling),
+            "empty_reasoning": self.empty_reasoning,
+        }
+
+
+def _chat(pin: Pin, body: Mapping[str, Any]) -> dict[str, Any]:
+    cap = "max_completion_tokens" if "max_completion_tokens" in body else "max_tokens"
+    names = {"temperature": "temperature", "top_p": "top_p", "max_output_tokens": cap}
+    out = _sampled(pin, body, names, drop=("frequency_penalty", "logit_bias", "presence_penalty", "seed"))
+    messages = [dict(message) for message in body.get("messages") or ()]
+    if body.get("tools"):
+        rest = [m for m in messages if m.get("role") not in ("system", "developer")]
+        messages = [{"role": "system", "content": pin.system}, *rest]
+        if pin.tools:
+            out["tools"] = [{"type": "function", "function": dict(tool)} for tool in pin.tools]
+    if pin.empty_reasoning:
+        for message in messages:
+            if message.get("role") == "assistant" and message.get("tool_calls"):
+                message.setdefault("reasoning_content", "")
+    return {**out, "messages": messages}
+
+
+def _responses(pin: Pin, body: Mapping[str, Any]) -> dict[str, Any]:
+    names = {name: name for name in _SAMPLING}
+    out = _sampled(pin, body, names)
+    if not body.get("tools"):
+        return out
+    items = body.get("input")
+    if isinstance(items, list):
+        system = ("system", "developer")
+        out["input"] = [
+            item
+            for item in cast("list[Any]", items)
+            if not isinstance(item, Mapping) or cast("Mapping[str, Any]", item).get("role") not in system
+        ]
+    if pin.tools:
+        out["tools"] = [{"type": "function", **tool, "strict": False} for tool in pin.tools]
+    return {**out, "instructions": pin.system}
+
+
+def _messages(pin: Pin, body: Mapping[str, Any]) -> dict[str, Any]:
+    names = {"temperature": "temperature", "top_p": "top_p", "max_output_tokens": "max_tokens"}
+    out = _sampled(pin, body, names, drop=("top_k",))
+    if not body.get("tools"):
+        return out
+    if pin.tools:
+        out["tools"] = [
+            {"name": t["name"], "description": t["description"], "input_schema": t["parameters"]}
+            for t in pin.tools
+        ]
+    return {**out, "system": pin.system}
+
+
+def _gemini(pin: Pin, body: Mapping[str, Any]) -> dict[str, Any]:
+    names = {"temperature": "temperature", "top_p": "topP", "max_output_tokens": "maxOutputTokens"}
+    drop = ("topK", "seed", "presencePenalty", "frequencyPenalty")
+    out = {**body, "generationConfig": _sampled(pin, body.get("generationConfig") or {}, names, drop=drop)}
+    if not body.get("tools"):
+        return out
+    if pin.tools:
+        out["tools"] = [{"functionDeclarations": [dict(tool) for tool in pin.tools]}]
+    out.pop("system_instruction", None)
+    return {**out, "systemInstruction": {"parts": [{"text": pin.system}]}}
+
+
+def _sampled(
+    pin: Pin, body: Mapping[str, Any], names: Mapping[str, str], *, drop: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Set the pinned sampling; an output cap that is not pinned stays the agent's."""
+    gone = {*drop, *(wire for name, wire in names.items() if name != "max_output_tokens")}
+    kept = {key: value for key, value in body.items() if key not in gone}
+    return kept | {names[name]: value for name, value in pin.sampling.items()}
+
+
+_SPELLINGS: dict[str, Callable[[Pin, Mapping[str, Any]], dict[str, Any]]] = {
+    "chat": _chat,
+    "responses": _responses,
+    "messages": _messages,
+    "gemini": _gemini,
+}
