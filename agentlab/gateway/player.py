@@ -81,7 +81,7 @@ class _Play:
         await self._until(self._answer.step.first_event_s)
         self._exchange.status = 200
         await self._wire.start(200, "text/event-stream")
-        await self._wire.write(self._renderer.opening())
+        await self._send(self._renderer.opening(self._answer.usage))
         pieces = self._answer.pieces if fault is None else self._answer.pieces[: fault.after]
         for index, (due, piece) in enumerate(pieces):
             await self._until(due)
@@ -130,10 +130,14 @@ class _Play:
         if fault.kind == "hang":
             await asyncio.Event().wait()  # until the agent goes away
         if fault.kind == "garbage":
-            await self._wire.write(b'data: {"choices":[{"delta":{"content"\n\n')
+            await self._wire.write(_broken(self._renderer.piece(Piece("text", "x"))))
         if fault.kind == "error":
             await self._wire.write(error)
         await self._wire.end()
+
+    async def _send(self, frames: bytes) -> None:
+        if frames:
+            await self._wire.write(frames)
 
     def _finished(self, *, usage_sent: bool) -> None:
         """Note the end of a reply that is whole."""
@@ -145,6 +149,12 @@ class _Play:
         left = due_s - (time.monotonic_ns() - self._call.start_ns) / 1e9
         if left > 0:
             await asyncio.sleep(left)
+
+
+def _broken(frames: bytes) -> bytes:
+    """Return the last of some frames with its JSON cut in the middle."""
+    event = frames.rstrip().rpartition(b"\n\n")[2]
+    return event[: -len(event) // 3] + b"\n\n"
 
 
 def _joined(pieces: Sequence[Piece]) -> list[Piece]:

@@ -1,7 +1,8 @@
 """A prompt cache that works on the bytes an agent really sent: what a provider's rule would have served.
 
 A *rule* names the prefix lengths, in tokens, at which a prompt may be cached. The store remembers a hash of
-the prefix at each of them, so its memory is small and looking up costs one pass over the prompt.
+the prefix at each of them, so its memory is small and looking up costs one pass over the prompt. Anthropic's
+rule is of another kind, since requests mark themselves what is cached: :mod:`agentlab.gateway.breakpoints`.
 """
 
 from __future__ import annotations
@@ -11,43 +12,29 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 
 from ..errors import ConfigError
+from .breakpoints import BreakpointStore
+from .cacherules import RULES, Rule
 from .canonical import BYTES_PER_TOKEN, Canonical
 from .checks import given, number
+from .dialects.base import CacheUse, ModelRequest
 
-#: A rule: the ascending prefix lengths in tokens at which this prompt may be cached.
-Rule = Callable[[Canonical], Iterable[int]]
 Scope = Literal["run", "arm", "study"]
+_BREAKPOINTS = "anthropic"
 
 
-def openai_rule(prompt: Canonical) -> Iterable[int]:
-    """Return OpenAI's boundaries: from 1,024 tokens, in steps of 128.
+class Cache(Protocol):
+    """What a scripted model asks about each prompt."""
 
-    Source: OpenAI, *Prompt caching* guide. The lifetime is the cache's own setting; the guide names 5 to 10
-    minutes without use.
+    def serve(self, namespace: str, request: ModelRequest) -> CacheUse:
+        """Say what of a prompt is read from the cache, and what is written to it."""
+        ...
 
-    Parameters
-    ----------
-    prompt : Canonical
-        The prompt.
-
-    Returns
-    -------
-    iterable of int
-        Tokens, ascending.
-
-    Examples
-    --------
-    >>> from agentlab.gateway.canonical import canonical
-    >>> list(openai_rule(canonical([], ["x" * 5000], [])))
-    [1024, 1152]
-    """
-    return range(1024, prompt.n_tokens + 1, 128)
-
-
-_RULES: dict[str, Rule] = {"openai": openai_rule}
+    def store(self, namespace: str, request: ModelRequest) -> None:
+        """Store a prompt that the model has read."""
+        ...
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,10 +43,13 @@ class PromptCache:
 
     Parameters
     ----------
-    rule : str or callable
-        ``"openai"``, or a function of an importable module (or its name, ``"module:function"``) that takes
-        the prompt (:class:`~agentlab.gateway.canonical.Canonical`) and returns the ascending prefix lengths
-        in tokens at which it may be cached.
+    rule : {"openai", "anthropic", "deepseek", "gemini"} or callable
+        One provider's rule, whatever the wire: agents are compared on equal terms unless one asks otherwise.
+        ``"anthropic"`` caches only what a request marks, which only the messages wire can
+        (:class:`~agentlab.gateway.breakpoints.BreakpointStore`); for the others see
+        :mod:`agentlab.gateway.cacherules`. Or a function of an importable module (or its name,
+        ``"module:function"``) that takes the prompt (:class:`~agentlab.gateway.canonical.Canonical`) and
+        returns the ascending prefix lengths in tokens at which it may be cached.
     scope : {"run", "arm", "study"}
         What shares a cache. With ``"run"`` every run starts cold, so runs stay independent.
     lifetime_s : float, default 300
@@ -84,9 +74,10 @@ class PromptCache:
         rule = given(self.rule)
         object.__setattr__(self, "rule", _importable(rule) if callable(rule) else rule)
         module, _, function = str(self.rule).partition(":")
-        if self.rule not in _RULES and not (module and function):
+        names = (*RULES, _BREAKPOINTS)
+        if self.rule not in names and not (module and function):
             raise ConfigError(
-                f"PromptCache(rule={self.rule!r}): write {', '.join(map(repr, _RULES))} or the importable "
+                f"PromptCache(rule={self.rule!r}): write {', '.join(map(repr, names))} or the importable "
                 "name 'module:function' of a function that takes a prompt and returns prefix lengths in "
                 "tokens"
             )
@@ -122,21 +113,25 @@ class PromptCache:
         except TypeError as error:
             raise ConfigError(f"PromptCache: {error}") from error
 
-    def load_rule(self) -> Rule:
-        """Return the rule's function.
+    def open(self) -> Cache:
+        """Return an empty cache that follows these settings.
 
         Returns
         -------
-        callable
-            See ``rule``.
+        Cache
 
         Raises
         ------
         ConfigError
-            The function cannot be imported.
+            The rule's function cannot be imported.
         """
-        if self.rule in _RULES:
-            return _RULES[self.rule]
+        if self.rule == _BREAKPOINTS:
+            return BreakpointStore(lifetime_s=self.lifetime_s)
+        return PrefixStore(self._load(), lifetime_s=self.lifetime_s)
+
+    def _load(self) -> Rule:
+        if self.rule in RULES:
+            return RULES[self.rule]
         module, _, function = self.rule.partition(":")
         try:
             rule = getattr(import_module(module), function)
@@ -144,7 +139,8 @@ class PromptCache:
             raise ConfigError(f"PromptCache(rule={self.rule!r}): {error}") from error
         if not callable(rule):
             raise ConfigError(f"PromptCache(rule={self.rule!r}): {function} is not a function")
-        return cast("Rule", rule)
+        own = cast("Callable[[Canonical], Iterable[int]]", rule)
+        return lambda prompt, model: own(prompt)
 
 
 def _importable(rule: Callable[..., Any]) -> str:
@@ -164,7 +160,7 @@ class PrefixStore:
     Parameters
     ----------
     rule : callable
-        Boundaries of a prompt, in tokens.
+        Boundaries of a prompt, in tokens; takes the prompt and the model's id.
     lifetime_s : float
         Seconds without use after which a prefix is forgotten.
     clock : callable
@@ -180,7 +176,35 @@ class PrefixStore:
         self._seen: dict[tuple[str, bytes], float] = {}
         self._sweep_at = 4096
 
-    def lookup(self, namespace: str, prompt: Canonical) -> int:
+    def serve(self, namespace: str, request: ModelRequest) -> CacheUse:
+        """Say what of a prompt is read from the cache; these providers bill nothing for writing.
+
+        Parameters
+        ----------
+        namespace : str
+            Only prompts of the same namespace are shared.
+        request : ModelRequest
+            What was asked.
+
+        Returns
+        -------
+        CacheUse
+        """
+        return CacheUse(self.lookup(namespace, request.canonical, request.model))
+
+    def store(self, namespace: str, request: ModelRequest) -> None:
+        """Store a prompt that the model has read.
+
+        Parameters
+        ----------
+        namespace : str
+            As for :meth:`serve`.
+        request : ModelRequest
+            What was asked.
+        """
+        self.remember(namespace, request.canonical, request.model)
+
+    def lookup(self, namespace: str, prompt: Canonical, model: str | None = None) -> int:
         """Return the tokens of the longest prefix that is remembered.
 
         Parameters
@@ -189,6 +213,8 @@ class PrefixStore:
             Only prompts of the same namespace are shared.
         prompt : Canonical
             The prompt that was sent.
+        model : str or None
+            To which model.
 
         Returns
         -------
@@ -197,12 +223,12 @@ class PrefixStore:
         """
         oldest = self._clock() - self._lifetime
         cached = 0
-        for boundary, key in self._prefixes(prompt):
+        for boundary, key in self._prefixes(prompt, model):
             if self._seen.get((namespace, key), float("-inf")) >= oldest:
                 cached = boundary
         return cached
 
-    def remember(self, namespace: str, prompt: Canonical) -> None:
+    def remember(self, namespace: str, prompt: Canonical, model: str | None = None) -> None:
         """Remember a prompt's prefixes; those it shares with earlier ones are used, so they live on.
 
         Parameters
@@ -211,18 +237,20 @@ class PrefixStore:
             As for :meth:`lookup`.
         prompt : Canonical
             The prompt that was read by the model.
+        model : str or None
+            Which one.
         """
         now = self._clock()
-        self._seen.update(((namespace, key), now) for _, key in self._prefixes(prompt))
+        self._seen.update(((namespace, key), now) for _, key in self._prefixes(prompt, model))
         if len(self._seen) > self._sweep_at:
             oldest = now - self._lifetime
             self._seen = {key: seen for key, seen in self._seen.items() if seen >= oldest}
             self._sweep_at = max(4096, 2 * len(self._seen))
 
-    def _prefixes(self, prompt: Canonical) -> Iterator[tuple[int, bytes]]:
+    def _prefixes(self, prompt: Canonical, model: str | None) -> Iterator[tuple[int, bytes]]:
         """Yield each boundary with a hash of the bytes before it."""
         running, done = hashlib.sha256(), 0
-        for boundary in self._rule(prompt):
+        for boundary in self._rule(prompt, model):
             end = boundary * BYTES_PER_TOKEN
             if boundary > prompt.n_tokens or end < done:
                 raise ConfigError(

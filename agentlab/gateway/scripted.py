@@ -7,10 +7,10 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from .actions import resolve
 from .attribution import WARM_UP
 from .canonical import encode, tokens
 from .dialects.base import Dialect, ModelRequest, Piece, PieceKind
-from .promptcache import PrefixStore
 from .script import ScriptedModel
 from .step import Fault, Step
 
@@ -28,11 +28,11 @@ class Answer:
     pieces : tuple of (float, Piece)
         Seconds after the end of the request's body, and the piece.
     finish : str
-        Reported reason of the end.
+        Reported reason of the end, in the dialect's spelling.
     usage : dict or None
         In the dialect's spelling; None: not reported.
     reason : str or None
-        ``"script_ended"`` or ``"script_no_match"``.
+        ``"script_ended"``, ``"script_no_match"`` or ``"script_no_tool"``.
     namespace : str
         Where the prompt is cached.
     """
@@ -63,7 +63,7 @@ class Model:
 
     def __init__(self, script: ScriptedModel) -> None:
         self._script = script
-        self._store = PrefixStore(script.cache.load_rule(), lifetime_s=script.cache.lifetime_s)
+        self._store = script.cache.open()
         self._positions: dict[str, dict[str, int]] = {}
         self._faults: dict[tuple[str, int], int] = {}
 
@@ -86,18 +86,21 @@ class Model:
         Answer
         """
         index, step, reason = self._choose(request, session, namespace)
+        step, reason = _resolved(step, request, reason)
         namespace = f"{namespace}\0{request.model}"
         pieces = tuple(_timed(_drawn(step, request.canonical.hash), call_prefix=request.canonical.hash[:8]))
         usage = None
         if step.usage is not None:
             usage = dialect.spell_usage(
                 prompt=request.canonical.n_tokens,
-                cached=self._store.lookup(namespace, request.canonical),
+                cache=self._store.serve(namespace, request),
                 output=sum(_n_tokens(pieces, kind) for kind in ("text", "reasoning", "tool")),
                 reasoning=_n_tokens(pieces, "reasoning"),
                 given=None if isinstance(step.usage, str) else step.usage,
             )
-        finish = step.finish or ("tool_calls" if step.tools else "stop")
+        finish = dialect.finish(step.finish or ("tool_calls" if step.tools else "stop"))
+        if dialect.whole_calls:
+            pieces = tuple(_whole_calls(pieces))
         return Answer(step, self._fault(session, index, step), pieces, finish, usage, reason, namespace)
 
     def prefilled(self, answer: Answer, request: ModelRequest) -> None:
@@ -110,7 +113,7 @@ class Model:
         request : ModelRequest
             Its prompt.
         """
-        self._store.remember(answer.namespace, request.canonical)
+        self._store.store(answer.namespace, request)
 
     def _choose(self, request: ModelRequest, session: str, namespace: str) -> tuple[int, Step, str | None]:
         if namespace == WARM_UP:  # a throw-away prompt meets no step and no fault
@@ -139,6 +142,32 @@ class Model:
             return None
         self._faults[session, index] = met + 1
         return fault
+
+
+def _resolved(step: Step, request: ModelRequest, reason: str | None) -> tuple[Step, str | None]:
+    """Spell a step's actions with the tools of the request."""
+    if not step.actions:
+        return step, reason
+    calls, texts = [*step.tools], [*_split(step.text)]
+    for action in step.actions:
+        spelled = resolve(action, request)
+        if spelled is None:
+            return Step(text=f"No tool to {action['do']} with."), "script_no_tool"
+        if isinstance(spelled, str):
+            texts += _split(spelled)
+        else:
+            calls.append({"name": spelled[0], "arguments": spelled[1]})
+    return dataclasses.replace(step, tools=calls, text=texts, actions=()), reason
+
+
+def _whole_calls(pieces: Sequence[tuple[float, Piece]]) -> Iterator[tuple[float, Piece]]:
+    """Join the parts of each call; it is due with its last one."""
+    for index, (due, piece) in enumerate(pieces):
+        if piece.kind != "tool":
+            yield due, piece
+        elif index + 1 == len(pieces) or pieces[index + 1][1].call is not None:
+            parts = [part for _, part in pieces if part.kind == "tool" and part.index == piece.index]
+            yield due, Piece("tool", "".join(part.text for part in parts), piece.index, parts[0].call)
 
 
 def _drawn(step: Step, prompt_hash: str) -> Step:

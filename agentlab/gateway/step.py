@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
 from ..errors import ConfigError
+from .actions import checked
 from .checks import given, integer, number
 
 #: Keys of ``Step(when=...)`` and what each holds.
@@ -77,19 +78,26 @@ class Step:
         prompt's own bytes, so the same prompt gets the same answer and different ones vary as a model's do.
     tools : sequence of {"name": ..., "arguments": ...} or (name, arguments)
         Calls; arguments are a mapping, or a string that is sent as it is.
+    actions : sequence of mapping
+        What is done, whatever the agent's tools are called: ``{"do": "read", "path": ...}``, ``edit`` (path,
+        old, new), ``write`` (path, text), ``run`` (command), ``answer`` (text). Each is spelled with the
+        tools that the request offers, through the shell where none fits; when there is none at all the
+        request's reason is ``script_no_tool``.
     usage : "computed", None or mapping
         Counted from the bytes that were sent; not reported at all; or counted with some keys of the
-        provider's usage object set. Cached tokens cannot be set: they come from the prompt cache only.
+        provider's usage object set (``prompt_tokens`` and ``completion_tokens`` on every wire). Cached tokens
+        cannot be set: they come from the prompt cache only.
     ttft_s : float, default 0
         Seconds from the end of the request's body to the first piece.
     tokens_per_s : float, optional
         Pace of the pieces against absolute deadlines; None: back to back.
     first_event_s : float, default 0
-        Seconds to the reply's head and, in chat, the chunk that holds only the role.
+        Seconds to the reply's head and, but for Gemini, the frames before its first piece.
     end_s : float, default 0
         Seconds from the last piece to the frames that end the reply.
     finish : str, optional
-        Reported reason of the end; ``"tool_calls"`` or ``"stop"`` when absent.
+        Reported reason of the end: ``"tool_calls"`` or ``"stop"`` when absent, ``"length"``, or one of the
+        provider's own; the first three are said as the wire says them.
     fault : Fault or mapping or str, optional
         What breaks.
     when : mapping
@@ -107,6 +115,7 @@ class Step:
     reasoning: str | Sequence[str] = ""
     repeat: int | Sequence[int] = 1
     tools: Sequence[Any] = ()
+    actions: Sequence[Mapping[str, str]] = ()
     usage: Literal["computed"] | Mapping[str, Any] | None = "computed"
     ttft_s: float = 0.0
     tokens_per_s: float | None = None
@@ -121,6 +130,7 @@ class Step:
             object.__setattr__(self, name, _said(name, getattr(self, name)))
         object.__setattr__(self, "repeat", _repeat(self.repeat))
         object.__setattr__(self, "tools", tuple(_call(call) for call in self.tools))
+        object.__setattr__(self, "actions", tuple(checked(action) for action in self.actions))
         object.__setattr__(self, "fault", _fault(self.fault))
         for name in ("ttft_s", "first_event_s", "end_s"):
             number("Step", name, getattr(self, name))

@@ -15,7 +15,7 @@ import aiohttp
 from ..errors import ProtocolError
 from ..wire.sse import SSEEvent, SSEParser
 from .call import Call
-from .dialects.base import Reader
+from .dialects.base import Dialect, Reader
 
 _CONNECT_S = 15.0
 #: Headers of the agent that do not go on: of the connection, of its login, of a browser.
@@ -50,9 +50,10 @@ class ProviderUpstream:
     Parameters
     ----------
     url : str
-        The provider's base URL, e.g. ``https://api.example.com/v1``.
+        The provider's base URL as its clients are configured with it: ``https://api.example.com/v1`` for chat
+        and responses, without ``/v1`` for messages and gemini (with it is right as well).
     key : str or None
-        Its key.
+        Its key, sent in the header that each dialect's provider takes it in.
     """
 
     def __init__(self, url: str, *, key: str | None) -> None:
@@ -74,9 +75,9 @@ class ProviderUpstream:
         asking = call.dialect.asking_usage(call.request)
         try:
             async with self._session.post(
-                self._url + call.target,
+                _join(self._url, call.target),
                 data=call.body if asking is None else asking,
-                headers=self._headers(call.headers),
+                headers=self._headers(call.headers, call.dialect),
                 allow_redirects=False,
             ) as reply:
                 await self._back(call, reply, drop_usage=asking is not None)
@@ -88,11 +89,11 @@ class ProviderUpstream:
         if self._session is not None:
             await self._session.close()
 
-    def _headers(self, given: Mapping[str, str]) -> dict[str, str]:
+    def _headers(self, given: Mapping[str, str], dialect: Dialect) -> dict[str, str]:
         headers = {name: value for name, value in given.items() if name.lower() not in _KEPT_BACK}
         headers["accept-encoding"] = "identity"
         if self._key is not None:
-            headers["authorization"] = f"Bearer {self._key}"
+            headers |= dialect.login(self._key)
         return headers
 
     async def _back(self, call: Call, reply: aiohttp.ClientResponse, *, drop_usage: bool) -> None:
@@ -173,6 +174,12 @@ async def _lost(call: Call) -> None:
         return
     call.exchange.status, call.exchange.reason = 502, "upstream_unreachable"
     await call.wire.send(502, call.dialect.error_body(502, "the provider cannot be reached"))
+
+
+def _join(url: str, target: str) -> str:
+    """Put a call's path below a provider's base URL; a version that ends the one may begin the other."""
+    version, slash, rest = target.removeprefix("/").partition("/")
+    return f"{url}/{rest}" if slash and url.endswith(f"/{version}") else url + target
 
 
 def _again(event: SSEEvent) -> bytes:

@@ -1,8 +1,9 @@
-"""Token arithmetic: from a provider's own spelling to the six counts of the requests table.
+"""Token arithmetic: from a provider's own spelling to the counts of the requests table.
 
-An *inclusive* source counts cached tokens inside its input (OpenAI chat: ``prompt_tokens``), an *exclusive*
-one beside it (Anthropic messages). Unknown stays None, never 0, and counts that contradict each other are
-None with a reason, never clamped.
+An *inclusive* source counts cached tokens inside its input (OpenAI: ``prompt_tokens``, ``input_tokens``;
+Gemini: ``promptTokenCount``), an *exclusive* one beside it (Anthropic messages: three addends). Reasoning is
+counted inside the output but by Gemini (``thoughtsTokenCount`` beside ``candidatesTokenCount``). Unknown
+stays None, never 0, and counts that contradict each other are None with a reason, never clamped.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, cast
 
 Convention = Literal["inclusive", "exclusive"]
+Reasoning = Literal["inside", "outside"]
 
 # Each count with its known spellings, as paths below the usage object.
-_INPUT = ("prompt_tokens", "input_tokens")
-_OUTPUT = ("completion_tokens", "output_tokens")
+_INPUT = ("prompt_tokens", "input_tokens", "promptTokenCount")
+_OUTPUT = ("completion_tokens", "output_tokens", "candidatesTokenCount")
 _READ = (
     "prompt_tokens_details.cached_tokens",
     "input_tokens_details.cached_tokens",
@@ -23,6 +25,7 @@ _READ = (
     "cache_read_input_tokens",
     "prompt_tokens_details.cache_read_tokens",
     "cached_tokens",
+    "cachedContentTokenCount",
 )
 _WRITE = (
     "prompt_tokens_details.cache_write_tokens",
@@ -31,12 +34,16 @@ _WRITE = (
     "cache_creation_input_tokens",
     "cache_write_tokens",
 )
+_WRITE_1H = ("cache_creation.ephemeral_1h_input_tokens",)
+_WRITE_5M = ("cache_creation.ephemeral_5m_input_tokens",)
 _REASONING = (
     "completion_tokens_details.reasoning_tokens",
     "output_tokens_details.reasoning_tokens",
+    "output_tokens_details.thinking_tokens",
     "reasoning_tokens",
+    "thoughtsTokenCount",
 )
-_TOTAL = ("total_tokens",)
+_TOTAL = ("total_tokens", "totalTokenCount")
 # Known, and not needed for the counts.
 _OTHER = (
     "prompt_cache_miss_tokens",
@@ -49,8 +56,27 @@ _OTHER = (
     "completion_tokens_details.image_tokens",
     "completion_tokens_details.accepted_prediction_tokens",
     "completion_tokens_details.rejected_prediction_tokens",
+    "server_tool_use.web_search_requests",
+    "server_tool_use.web_fetch_requests",
+    "toolUsePromptTokenCount",
 )
-_KNOWN = frozenset((*_INPUT, *_OUTPUT, *_READ, *_WRITE, *_REASONING, *_TOTAL, *_OTHER))
+_COUNTS = frozenset(
+    (*_INPUT, *_OUTPUT, *_READ, *_WRITE, *_WRITE_1H, *_WRITE_5M, *_REASONING, *_TOTAL, *_OTHER)
+)
+# Known, and no counts.
+_WORDS = frozenset(
+    (
+        "service_tier",
+        "inference_geo",
+        "speed",
+        "trafficType",
+        "promptTokensDetails",
+        "candidatesTokensDetails",
+        "cacheTokensDetails",
+        "toolUsePromptTokensDetails",
+        "iterations",
+    )
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,12 +87,14 @@ class Usage:
     ----------
     input_uncached_tokens, cache_read_tokens, cache_write_tokens, input_total_tokens : int, optional
         The input and its parts, in tokens.
+    cache_write_1h_tokens : int, optional
+        Those of the written tokens that are kept for an hour; dearer than the others.
     output_tokens : int, optional
         Reasoning inside.
     reasoning_tokens : int, optional
         Part of the output.
     reason : str, optional
-        Why something is unknown: ``"no_usage"`` or ``"usage_implausible"``.
+        Why input or output is unknown: ``"no_usage"`` or ``"usage_implausible"``.
     unknown_keys : tuple of str
         Paths of the provider's usage object that no rule knows.
     """
@@ -74,6 +102,7 @@ class Usage:
     input_uncached_tokens: int | None = None
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
+    cache_write_1h_tokens: int | None = None
     input_total_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
@@ -92,7 +121,9 @@ class Usage:
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
-def read_usage(raw: object, *, convention: Convention = "inclusive") -> Usage:
+def read_usage(
+    raw: object, *, convention: Convention = "inclusive", reasoning: Reasoning = "inside"
+) -> Usage:
     """Read a provider's usage object.
 
     Parameters
@@ -101,6 +132,8 @@ def read_usage(raw: object, *, convention: Convention = "inclusive") -> Usage:
         The object as the provider spelled it.
     convention : {"inclusive", "exclusive"}
         Whether its input counts cached tokens.
+    reasoning : {"inside", "outside"}
+        Whether its output counts reasoning. A source whose own total shows that it lies outside is believed.
 
     Returns
     -------
@@ -116,22 +149,33 @@ def read_usage(raw: object, *, convention: Convention = "inclusive") -> Usage:
     if not isinstance(raw, Mapping) or not raw:
         return Usage(reason="no_usage")
     leaves = dict(_leaves(cast("Mapping[str, Any]", raw)))
-    unknown = tuple(sorted(set(leaves) - _KNOWN))
-    counted = {path: _count(value) for path, value in leaves.items() if path in _KNOWN}
+    unknown = tuple(sorted(path for path in leaves if path not in _COUNTS and path not in _WORDS))
+    counted = {path: _count(value) for path, value in leaves.items() if path in _COUNTS}
     if any(count is None for count in counted.values()):
         return Usage(reason="usage_implausible", unknown_keys=unknown)
 
     def first(paths: tuple[str, ...]) -> int | None:
         return next((counted[path] for path in paths if path in counted), None)
 
-    given, read, write = first(_INPUT), first(_READ), first(_WRITE)
-    output, reasoning, output_bad = _output(given, first(_OUTPUT), first(_REASONING), first(_TOTAL))
+    given, read, write, of_1h = first(_INPUT), first(_READ), first(_WRITE), first(_WRITE_1H)
+    if write is None and of_1h is not None:
+        write = of_1h + (first(_WRITE_5M) or 0)
+    output, thought, output_bad = _output(
+        given, first(_OUTPUT), first(_REASONING), first(_TOTAL), outside=reasoning == "outside"
+    )
     parts, input_bad = _input(given, read, write, convention)
+    if write is not None and of_1h is not None and of_1h > write:
+        parts, of_1h, input_bad = {}, None, True
     reason = "usage_implausible" if output_bad or input_bad else None
-    if reason is None and given is None and output is None:
+    if reason is None and (given is None or output is None):
         reason = "no_usage"
     return Usage(
-        **parts, output_tokens=output, reasoning_tokens=reasoning, reason=reason, unknown_keys=unknown
+        **parts,
+        cache_write_1h_tokens=of_1h,
+        output_tokens=output,
+        reasoning_tokens=thought,
+        reason=reason,
+        unknown_keys=unknown,
     )
 
 
@@ -157,9 +201,13 @@ def _input(
 
 
 def _output(
-    given: int | None, output: int | None, reasoning: int | None, total: int | None
+    given: int | None, output: int | None, reasoning: int | None, total: int | None, *, outside: bool
 ) -> tuple[int | None, int | None, bool]:
     """Put reasoning inside the output; some sources count it outside, which their own total shows."""
+    if outside:
+        if output is None and reasoning is not None and given is not None and total == given + reasoning:
+            output = 0  # a wire that leaves zeros out: its own total says so
+        return None if output is None else output + (reasoning or 0), reasoning, False
     if output is None or not reasoning:
         return output, reasoning, False
     if given is not None and total == given + output + reasoning:

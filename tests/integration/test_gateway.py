@@ -71,7 +71,7 @@ async def test_only_the_right_path_method_host_and_token_pass() -> None:
     async with Gateway(ScriptedModel([Step(text="yes")])) as live, client(live) as http:
         plain = body(stream=False)
         wrong = [
-            await http.post("/responses", json=plain),
+            await http.post("/embeddings", json=plain),
             await http.get("/chat/completions"),
             await http.post("/chat/completions", json=plain, headers={"host": "evil.example"}),
             await http.post("/chat/completions", json=plain, headers={"authorization": "Bearer no"}),

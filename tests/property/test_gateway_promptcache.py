@@ -7,8 +7,9 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentlab.gateway.cacherules import openai_rule
 from agentlab.gateway.canonical import Canonical, canonical, compare, shared_prefix
-from agentlab.gateway.promptcache import PrefixStore, openai_rule
+from agentlab.gateway.promptcache import PrefixStore
 
 
 def _blob(seed: int, n: int) -> bytes:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from .base import Dialect, Route
 from .chat import Chat
+from .gemini import Gemini
+from .messages import Messages
+from .responses import Responses
 
 #: Name -> dialect.
-DIALECTS: dict[str, Dialect] = {"chat": Chat()}
+DIALECTS: dict[str, Dialect] = {
+    dialect.name: dialect for dialect in (Chat(), Responses(), Messages(), Gemini())
+}
 
 
 def route(method: str, path: str) -> Route | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from ..canonical import Canonical, short_hash
@@ -14,6 +14,57 @@ PieceKind = Literal["text", "reasoning", "tool"]
 
 class BadRequest(Exception):
     """The body is not a request of this dialect; the text says why, without its content."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Tool:
+    """Hold what is said of one offered tool.
+
+    Parameters
+    ----------
+    name : str
+        As the model calls it.
+    schema : mapping
+        JSON schema of its arguments.
+    """
+
+    name: str
+    schema: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """Place one content block of a prompt.
+
+    Parameters
+    ----------
+    end : int
+        Offset of its end in the canonical prompt, in bytes.
+    lifetime_s : int or None
+        How long the prompt up to here is to be cached; None: it is not marked.
+    """
+
+    end: int
+    lifetime_s: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class CacheUse:
+    """Say what a prompt cache did with one prompt.
+
+    Parameters
+    ----------
+    read : int
+        Tokens that were served.
+    written : int
+        Tokens that were stored and are billed for it, of both lifetimes.
+    written_1h : int
+        Those of them that are kept for an hour.
+    """
+
+    read: int = 0
+    written: int = 0
+    written_1h: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,10 +79,10 @@ class ModelRequest:
         Whether the reply is streamed.
     wants_usage : bool
         Whether a streamed reply reports usage.
-    tool_names : tuple of str
+    tools : tuple of Tool
         Offered tools, in order.
     roles : tuple of str
-        Role of each message of the history.
+        Role of each message of the history: user, assistant, tool (results), or the wire's own.
     user_texts : tuple of str
         Visible text of each user message.
     result_of : str or None
@@ -43,13 +94,15 @@ class ModelRequest:
     body : mapping
         The parsed body.
     session : str, optional
-        What the body itself names the conversation by.
+        What the body names the conversation by.
+    blocks : callable
+        Returns the prompt's content blocks, on a wire that marks what is to be cached; else none.
     """
 
     model: str | None
     stream: bool
     wants_usage: bool
-    tool_names: tuple[str, ...]
+    tools: tuple[Tool, ...]
     roles: tuple[str, ...]
     user_texts: tuple[str, ...]
     result_of: str | None
@@ -57,6 +110,12 @@ class ModelRequest:
     canonical: Canonical
     body: Mapping[str, Any]
     session: str | None = None
+    blocks: Callable[[], Sequence[Block]] = tuple
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        """Names of the offered tools, in order."""
+        return tuple(tool.name for tool in self.tools)
 
     @property
     def tool_names_hash(self) -> str:
@@ -142,7 +201,7 @@ class Route:
 class Renderer(Protocol):
     """Spell one reply; made anew for each."""
 
-    def opening(self) -> bytes:
+    def opening(self, usage: Mapping[str, Any] | None = None) -> bytes:
         """Return the frames before the first piece."""
         ...
 
@@ -164,9 +223,13 @@ class Reader(Protocol):
 
     terminal_seen: bool
     finish: str | None
-    usage: object
     error: bool
     malformed: bool
+
+    @property
+    def usage(self) -> object:
+        """The usage object as it was spelled, without counts that were not final yet; None: none came."""
+        ...
 
     def event(self, data: bytes) -> tuple[list[Piece], bool]:
         """Read the data of one event: its pieces, and whether it holds usage and nothing else."""
@@ -183,6 +246,8 @@ class Dialect(Protocol):
     name: str
     #: What an agent is configured with, below the gateway's root.
     base: str
+    #: Whether a tool call is one piece, because the wire cannot cut its arguments.
+    whole_calls: bool
     convention: Literal["inclusive", "exclusive"]
 
     def route(self, path: str) -> Route | None:
@@ -205,6 +270,18 @@ class Dialect(Protocol):
         """Return the body with usage asked for, or None when it is asked for already."""
         ...
 
+    def with_output_cap(self, request: ModelRequest, n: int) -> bytes | None:
+        """Return the body with an output cap of n tokens, or None when it has one already."""
+        ...
+
+    def login(self, key: str) -> dict[str, str]:
+        """Return the header in which this provider takes its key."""
+        ...
+
+    def finish(self, reason: str) -> str:
+        """Return how this wire says a reason of the end: stop, tool_calls, length or one of its own."""
+        ...
+
     def error_body(self, status: int, message: str) -> bytes:
         """Return the typed body of an HTTP error."""
         ...
@@ -217,7 +294,7 @@ class Dialect(Protocol):
         self,
         *,
         prompt: int,
-        cached: int,
+        cache: CacheUse,
         output: int,
         reasoning: int,
         given: Mapping[str, Any] | None = None,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NoReturn, cast
+from typing import Any, Literal, cast
 
 from ..canonical import canonical, encode
 from ..usage import Usage, read_usage
-from .base import BadRequest, ModelRequest, Route
+from .base import BadRequest, CacheUse, ModelRequest, Route, Tool
+from .body import cap_of, dicts, load, mapping, name_of, objects, text_of, text_or_none
 from .chat_reply import ChatReader, ChatRenderer, frame
 
 _SYSTEM = ("system", "developer")
@@ -27,6 +27,7 @@ class Chat:
     name = "chat"
     base = "/v1"
     convention: Literal["inclusive", "exclusive"] = "inclusive"
+    whole_calls = False
 
     def route(self, path: str) -> Route | None:
         """Return what a path asks for.
@@ -59,9 +60,9 @@ class Chat:
         BadRequest
             It is not a chat completion request.
         """
-        data = _load(body)
-        tools = _objects(data.get("tools"), "tools")
-        messages = _objects(data.get("messages"), "messages")
+        data = load(body)
+        tools = objects(data.get("tools"), "tools")
+        messages = objects(data.get("messages"), "messages")
         if not messages:
             raise BadRequest("messages is missing or empty")
         roles = [_role(message) for message in messages]
@@ -69,24 +70,26 @@ class Chat:
         history = messages[head:]
         options = data.get("stream_options")
         cap = data.get("max_completion_tokens", data.get("max_tokens"))
-        model = data.get("model")
         return ModelRequest(
-            model=model if isinstance(model, str) else None,
+            model=text_or_none(data.get("model")),
             stream=data.get("stream") is True,
             wants_usage=isinstance(options, Mapping) and options.get("include_usage") is True,
-            tool_names=tuple(_tool_name(tool) for tool in tools),
+            tools=tuple(_tool(tool) for tool in tools),
             roles=tuple(roles[head:]),
             user_texts=tuple(
-                _text(m) for m, role in zip(history, roles[head:], strict=True) if role == "user"
+                text_of(m.get("content"))
+                for m, role in zip(history, roles[head:], strict=True)
+                if role == "user"
             ),
             result_of=_result_of(history),
-            max_output_tokens=cap if isinstance(cap, int) and not isinstance(cap, bool) else None,
+            max_output_tokens=cap_of(cap),
             canonical=canonical(
                 [_plain(tool) for tool in tools],
                 [_plain(message) for message in messages[:head]],
                 [_plain(message) for message in history],
             ),
             body=data,
+            session=text_or_none(data.get("prompt_cache_key")),
         )
 
     def renderer(self, request: ModelRequest, number: int) -> ChatRenderer:
@@ -133,6 +136,57 @@ class Chat:
         options = {**options} if isinstance(options, Mapping) else {}
         return encode({**request.body, "stream_options": {**options, "include_usage": True}})
 
+    def with_output_cap(self, request: ModelRequest, n: int) -> bytes | None:
+        """Return the body with an output cap, when it has none.
+
+        Models of the o and gpt families know ``max_completion_tokens``, most other providers of this wire
+        only ``max_tokens``.
+
+        Parameters
+        ----------
+        request : ModelRequest
+            What was asked.
+        n : int
+            Tokens.
+
+        Returns
+        -------
+        bytes or None
+            None: it has one.
+        """
+        if request.max_output_tokens is not None:
+            return None
+        own = (request.model or "").rpartition("/")[2].startswith(("gpt-", "o1", "o3", "o4", "chatgpt"))
+        return encode({**request.body, "max_completion_tokens" if own else "max_tokens": n})
+
+    def login(self, key: str) -> dict[str, str]:
+        """Return the header in which this provider takes its key.
+
+        Parameters
+        ----------
+        key : str
+            The provider's.
+
+        Returns
+        -------
+        dict
+        """
+        return {"authorization": f"Bearer {key}"}
+
+    def finish(self, reason: str) -> str:
+        """Return how the wire says a step's reason of the end: as it stands.
+
+        Parameters
+        ----------
+        reason : str
+            ``"stop"``, ``"tool_calls"``, ``"length"`` or a reason of one's own.
+
+        Returns
+        -------
+        str
+        """
+        return reason
+
     def error_body(self, status: int, message: str) -> bytes:
         """Return the typed body of an HTTP error.
 
@@ -174,7 +228,7 @@ class Chat:
         self,
         *,
         prompt: int,
-        cached: int,
+        cache: CacheUse,
         output: int,
         reasoning: int,
         given: Mapping[str, Any] | None = None,
@@ -183,8 +237,10 @@ class Chat:
 
         Parameters
         ----------
-        prompt, cached, output, reasoning : int
-            Tokens; cached inside prompt, reasoning inside output.
+        prompt, output, reasoning : int
+            Tokens; reasoning inside output.
+        cache : CacheUse
+            Parts of the prompt.
         given : mapping, optional
             Keys that are set instead; the total follows unless it is among them.
 
@@ -199,7 +255,8 @@ class Chat:
         if all(isinstance(part, int) for part in parts):
             usage.setdefault("total_tokens", sum(parts))
         counted = {
-            "prompt_tokens_details": {"cached_tokens": cached},
+            "prompt_tokens_details": {"cached_tokens": cache.read}
+            | ({"cache_write_tokens": cache.written} if cache.written else {}),
             "completion_tokens_details": {"reasoning_tokens": reasoning},
         }
         for key, details in counted.items():
@@ -221,28 +278,6 @@ class Chat:
         return read_usage(raw, convention=self.convention)
 
 
-def _load(body: bytes) -> dict[str, Any]:
-    try:
-        data = json.loads(body, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        raise BadRequest("the body is not JSON") from None
-    if not isinstance(data, dict):
-        raise BadRequest("the body is not a JSON object")
-    return cast("dict[str, Any]", data)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _objects(value: object, name: str) -> list[dict[str, Any]]:
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in cast("list[Any]", value)):
-        raise BadRequest(f"{name} is not a list of objects")
-    return cast("list[dict[str, Any]]", value)
-
-
 def _role(message: Mapping[str, Any]) -> str:
     role = message.get("role")
     if not isinstance(role, str):
@@ -250,22 +285,10 @@ def _role(message: Mapping[str, Any]) -> str:
     return role
 
 
-def _tool_name(tool: Mapping[str, Any]) -> str:
+def _tool(tool: Mapping[str, Any]) -> Tool:
     function = tool.get("function")
-    name = function.get("name") if isinstance(function, Mapping) else tool.get("name")
-    if not isinstance(name, str):
-        raise BadRequest("a tool has no name")
-    return name
-
-
-def _text(message: Mapping[str, Any]) -> str:
-    content = message.get("content")
-    if isinstance(content, str):
-        return content
-    parts = cast("list[Any]", content) if isinstance(content, list) else []
-    return "".join(
-        part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)
-    )
+    said = mapping(function) if isinstance(function, Mapping) else tool
+    return Tool(name_of(said, "a tool"), mapping(said.get("parameters")))
 
 
 def _result_of(history: Sequence[Mapping[str, Any]]) -> str | None:
@@ -274,11 +297,9 @@ def _result_of(history: Sequence[Mapping[str, Any]]) -> str | None:
         return None
     wanted = history[-1].get("tool_call_id")
     for message in reversed(history):
-        calls = message.get("tool_calls")
-        for call in cast("list[Any]", calls) if isinstance(calls, list) else []:
-            if isinstance(call, dict) and call.get("id") == wanted and isinstance(call.get("function"), dict):
-                name = call["function"].get("name")
-                return name if isinstance(name, str) else None
+        for call in dicts(message.get("tool_calls")):
+            if call.get("id") == wanted:
+                return text_or_none(mapping(call.get("function")).get("name"))
     return None
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from ..canonical import encode
 from .base import ModelRequest, Piece
+from .body import dicts
 
 
 class ChatRenderer:
@@ -31,8 +32,13 @@ class ChatRenderer:
         }
         self._wants_usage = request.wants_usage
 
-    def opening(self) -> bytes:
+    def opening(self, usage: Mapping[str, Any] | None = None) -> bytes:
         """Return the chunk that holds only the role.
+
+        Parameters
+        ----------
+        usage : mapping or None
+            Comes at the end of this wire.
 
         Returns
         -------
@@ -156,8 +162,6 @@ class ChatReader:
         Whether the reply said that it is complete.
     finish : str or None
         Reported reason of the end.
-    usage : object
-        The ``usage`` object as it was spelled; None: none came.
     error, malformed : bool
         Whether an error frame, or data that is no JSON object, was met.
     """
@@ -165,9 +169,21 @@ class ChatReader:
     def __init__(self) -> None:
         self.terminal_seen = False
         self.finish: str | None = None
-        self.usage: object = None
+        self._usage: object = None
         self.error = False
         self.malformed = False
+
+    @property
+    def usage(self) -> object:
+        """The ``usage`` object as it was spelled; None: none came.
+
+        Some providers send it with every chunk: before the end its counts of output are those of a part,
+        and are left out.
+        """
+        if self.terminal_seen or not isinstance(self._usage, dict):
+            return self._usage
+        usage = cast("dict[str, Any]", self._usage)
+        return {key: value for key, value in usage.items() if key.startswith("prompt_")} or None
 
     def event(self, data: bytes) -> tuple[list[Piece], bool]:
         """Read the data of one event.
@@ -186,7 +202,7 @@ class ChatReader:
             self.terminal_seen = True
             return [], False
         reply = self._object(data)
-        pieces = [piece for choice in _dicts(reply.get("choices")) for piece in self._delta(choice)]
+        pieces = [piece for choice in dicts(reply.get("choices")) for piece in self._delta(choice)]
         return pieces, reply.get("usage") is not None and reply.get("choices") == []
 
     def whole(self, data: bytes) -> list[Piece]:
@@ -203,7 +219,7 @@ class ChatReader:
         """
         reply = self._object(data)
         pieces = [
-            piece for choice in _dicts(reply.get("choices")) for piece in self._delta(choice, key="message")
+            piece for choice in dicts(reply.get("choices")) for piece in self._delta(choice, key="message")
         ]
         self.terminal_seen = self.finish is not None
         return [piece for piece in pieces if piece.text or piece.call]
@@ -218,7 +234,7 @@ class ChatReader:
             return {}
         reply = cast("dict[str, Any]", reply)
         self.error = self.error or reply.get("error") is not None
-        self.usage = self.usage if reply.get("usage") is None else reply["usage"]
+        self._usage = self._usage if reply.get("usage") is None else reply["usage"]
         return reply
 
     def _delta(self, choice: Mapping[str, Any], key: str = "delta") -> list[Piece]:
@@ -236,7 +252,7 @@ class ChatReader:
         # The chunk that opens a reply holds only the role; an empty text in it is no piece.
         if isinstance(delta.get("content"), str) and (delta["content"] or "role" not in delta):
             pieces.append(Piece("text", delta["content"]))
-        pieces += [_call_piece(call, at) for at, call in enumerate(_dicts(delta.get("tool_calls")))]
+        pieces += [_call_piece(call, at) for at, call in enumerate(dicts(delta.get("tool_calls")))]
         return pieces
 
 
@@ -250,8 +266,3 @@ def _call_piece(call: Mapping[str, Any], at: int) -> Piece:
         index if isinstance(index, int) else at,
         (str(call.get("id")), name) if isinstance(name, str) else None,
     )
-
-
-def _dicts(value: object) -> list[dict[str, Any]]:
-    items = cast("list[Any]", value) if isinstance(value, list) else []
-    return [item for item in items if isinstance(item, dict)]

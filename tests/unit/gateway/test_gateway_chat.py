@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentlab.gateway.dialects import DIALECTS
-from agentlab.gateway.dialects.base import BadRequest, ModelRequest, Piece
+from agentlab.gateway.dialects.base import BadRequest, CacheUse, ModelRequest, Piece
 
 CHAT = DIALECTS["chat"]
 MESSAGES: list[dict[str, Any]] = [
@@ -129,7 +129,7 @@ PIECES = [
 def test_what_is_spelled_is_read_back() -> None:
     request = parse(stream=True, stream_options={"include_usage": True})
     renderer, reader = CHAT.renderer(request, 1), CHAT.reader()
-    usage = CHAT.spell_usage(prompt=10, cached=0, output=4, reasoning=1)
+    usage = CHAT.spell_usage(prompt=10, cache=CacheUse(), output=4, reasoning=1)
     spelled = [renderer.opening(), *map(renderer.piece, PIECES), renderer.closing("tool_calls", usage)]
     heard = [reader.event(frame) for part in spelled for frame in frames(part)]
     assert [piece for pieces, _ in heard for piece in pieces] == PIECES
@@ -155,7 +155,7 @@ def test_a_whole_reply_is_read_back() -> None:
 def test_usage_stays_away_when_it_was_not_asked_for() -> None:
     renderer = CHAT.renderer(parse(stream=True), 1)
     assert b"usage" not in renderer.closing(
-        "stop", CHAT.spell_usage(prompt=1, cached=0, output=1, reasoning=0)
+        "stop", CHAT.spell_usage(prompt=1, cache=CacheUse(), output=1, reasoning=0)
     )
 
 
@@ -213,7 +213,7 @@ def test_errors_are_typed_as_agents_expect(status: int, kind: str) -> None:
 
 
 def test_given_usage_keys_replace_counted_ones_and_the_total_follows() -> None:
-    counted = {"prompt": 10, "cached": 0, "output": 4, "reasoning": 1}
+    counted: dict[str, Any] = {"prompt": 10, "cache": CacheUse(), "output": 4, "reasoning": 1}
     usage = CHAT.spell_usage(**counted, given={"prompt_tokens": 199_000})
     assert (usage["prompt_tokens"], usage["total_tokens"]) == (199_000, 199_004)
     usage = CHAT.spell_usage(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agentlab.errors import ConfigError
+from agentlab.gateway.cacherules import openai_rule
 from agentlab.gateway.canonical import Canonical, canonical, compare
-from agentlab.gateway.promptcache import PrefixStore, openai_rule
+from agentlab.gateway.promptcache import PrefixStore
 
 
 class Clock:
@@ -77,7 +78,7 @@ def test_memory_does_not_grow_with_what_is_forgotten() -> None:
 
 @pytest.mark.parametrize("boundaries", [[10, 5], [51], [-1, 3]])
 def test_a_rule_that_is_wrong_is_named(boundaries: list[int]) -> None:
-    store = PrefixStore(lambda _: boundaries)
+    store = PrefixStore(lambda _prompt, _model: boundaries)
     with pytest.raises(ConfigError, match="boundary"):
         store.remember("a", prompt(200))
 
