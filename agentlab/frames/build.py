@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ConfigError
 from .chunks import build_chunks
 from .events import build_events
-from .evidence import EVENTS, GATEWAY, Event, RunInfo, read_events
+from .evidence import EVENTS, GATEWAY, RunInfo
 from .issues import build_issues
 from .pressure import build_pressure
+from .reading import Reading
 from .requests import build_requests, doubt_zeros
 from .runs import build_runs
 from .sessions import build_sessions
@@ -21,7 +22,7 @@ from .turns import build_turns
 if TYPE_CHECKING:
     import pandas as pd
 
-Builder = Callable[[RunInfo, Sequence[Event], Sequence[Event]], list[dict[str, Any]]]
+Builder = Callable[[Reading], list[dict[str, Any]]]
 
 BUILDERS: dict[str, Builder] = {
     "runs": build_runs,
@@ -37,6 +38,8 @@ BUILDERS: dict[str, Builder] = {
 
 #: Tables in which a row depends on other runs of the study.
 _JUDGED_TOGETHER = ("requests",)
+#: Small tables, mostly wanted together: one reading of the evidence serves them all.
+TOGETHER = ("runs", "issues", "sessions", "turns", "requests", "tools")
 _SMALL = 4_000_000  # bytes
 
 
@@ -59,15 +62,37 @@ def build(name: str, runs: Iterable[RunInfo]) -> pd.DataFrame:
     ConfigError
         There is no such table.
     """
-    table, builder = known(name), BUILDERS[name]
-    rows: list[dict[str, Any]] = []
+    return build_all((name,), runs)[name]
+
+
+def build_all(names: Sequence[str], runs: Iterable[RunInfo]) -> dict[str, pd.DataFrame]:
+    """Build several tables in one reading of the runs' files.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Keys of :data:`agentlab.frames.tables.TABLES`.
+    runs : iterable of RunInfo
+        Runs with a ``path``.
+
+    Returns
+    -------
+    dict
+        The tables by name.
+
+    Raises
+    ------
+    ConfigError
+        There is no such table.
+    """
+    rows: dict[str, list[dict[str, Any]]] = {known(name).name: [] for name in names}
     for run in runs:
-        files = (run.path / EVENTS, run.path / GATEWAY) if run.path else ()
-        events, gateway_events = (read_events(file) for file in files) if files else ([], [])
-        rows += builder(run, events, gateway_events)
-    if name in _JUDGED_TOGETHER:
-        doubt_zeros(rows)
-    return table.frame(rows)
+        read = Reading.of(run)
+        for name in names:
+            rows[name] += BUILDERS[name](read)
+    for name in set(names) & set(_JUDGED_TOGETHER):
+        doubt_zeros(rows[name])
+    return {name: known(name).frame(rows[name]) for name in names}
 
 
 def stands_alone(name: str, run: RunInfo) -> bool:

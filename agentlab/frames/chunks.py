@@ -7,34 +7,30 @@ from typing import Any
 
 from .conversation import Message
 from .evidence import Event, RunInfo
-from .exchange import Request, join, read_exchanges
-from .transcript import read_conversation
+from .exchange import Request
+from .reading import Reading
 from .values import as_bool, as_count, as_int, as_text
 
 #: Kinds that an agent passes on; tool calls' arguments are streamed by no agent's event stream.
 _PASSED_ON = ("text", "reasoning")
 
 
-def build_chunks(
-    run: RunInfo, events: Sequence[Event], gateway_events: Sequence[Event]
-) -> list[dict[str, Any]]:
-    """Build the rows of one run.
+def build_chunks(read: Reading) -> list[dict[str, Any]]:
+    """Build the rows of one run, request by request in order of time.
+
+    Both sides' stamps stand in one row only where number, kinds and sizes of the chunks of a request agree.
 
     Parameters
     ----------
-    run : RunInfo
+    read : Reading
         The run.
-    events, gateway_events : sequence of Event
-        Its evidence.
 
     Returns
     -------
     list of dict
-        By column name, request by request in order of time. Both sides' stamps stand in one row only where
-        number, kinds and sizes of the chunks of a request agree.
+        By column name.
     """
-    talk = read_conversation(run, events)
-    requests = join(talk, read_exchanges(gateway_events))
+    run, requests = read.run, read.requests
     seen = _seen_by_agent(requests)
     rows: list[dict[str, Any]] = []
     for number, request in enumerate(requests, 1):

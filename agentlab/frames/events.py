@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from .evidence import Event, RunInfo
+from .reading import Reading
 from .values import as_count, as_int, as_text
 
 #: Fields that have a column of their own; ``content`` never enters a table.
@@ -19,26 +19,23 @@ _STATES = ("status", "state", "reason", "chunk", "role")
 _TAKEN = {"t", "kind", "content", "turn", "request", "n_chars", "n_bytes", "server_unix_ms", *_OWN}
 
 
-def build_events(
-    run: RunInfo, events: Sequence[Event], gateway_events: Sequence[Event]
-) -> list[dict[str, Any]]:
-    """Build the rows of one run.
+def build_events(read: Reading) -> list[dict[str, Any]]:
+    """Build the rows of one run, in order of time.
 
     Parameters
     ----------
-    run : RunInfo
+    read : Reading
         The run.
-    events, gateway_events : sequence of Event
-        Its evidence.
 
     Returns
     -------
     list of dict
-        By column name, in order of time.
+        By column name.
     """
-    tagged = [("agent", event) for event in events] + [("gateway", event) for event in gateway_events]
+    tagged = [("agent", event) for event in read.events]
+    tagged += [("gateway", event) for event in read.gateway_events]
     tagged.sort(key=lambda pair: pair[1]["t"])
-    return [{"seq": seq, **_row(run, side, event)} for seq, (side, event) in enumerate(tagged, 1)]
+    return [{"seq": seq, **_row(read.run, side, event)} for seq, (side, event) in enumerate(tagged, 1)]
 
 
 def _row(run: RunInfo, side: str, event: Event) -> dict[str, Any]:

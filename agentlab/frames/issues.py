@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from .evidence import Event, RunInfo
+from .reading import Reading
 
 
-def build_issues(
-    run: RunInfo, events: Sequence[Event], gateway_events: Sequence[Event]
-) -> list[dict[str, Any]]:
-    """Build the rows of one run.
+def build_issues(read: Reading) -> list[dict[str, Any]]:
+    """Build the rows of one run; its issues are those of ``run.json`` and of its reader.
 
     Parameters
     ----------
-    run : RunInfo
-        The run; its issues are those of ``run.json`` and of its reader.
-    events, gateway_events : sequence of Event
-        Not needed here.
+    read : Reading
+        The run.
 
     Returns
     -------
@@ -27,7 +22,7 @@ def build_issues(
     """
     return [
         {
-            **run.key(),
+            **read.run.key(),
             "seq": number,
             "code": issue.code,
             "phase": issue.phase,
@@ -36,5 +31,5 @@ def build_issues(
             "t_ns": issue.t_ns,
             "source": issue.source,
         }
-        for number, issue in enumerate(run.issues, 1)
+        for number, issue in enumerate(read.run.issues, 1)
     ]

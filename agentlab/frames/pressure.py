@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from .evidence import Event, RunInfo
+from .reading import Reading
 from .values import as_count, as_float
 
 
-def build_pressure(
-    run: RunInfo, events: Sequence[Event], gateway_events: Sequence[Event]
-) -> list[dict[str, Any]]:
-    """Build the rows of one run.
+def build_pressure(read: Reading) -> list[dict[str, Any]]:
+    """Build the rows of one run, in order of time.
 
     Parameters
     ----------
-    run : RunInfo
+    read : Reading
         The run.
-    events : sequence of Event
-        Its evidence.
-    gateway_events : sequence of Event
-        Not needed here.
 
     Returns
     -------
     list of dict
-        By column name, in order of time.
+        By column name.
     """
-    samples = [event for event in events if event["kind"] == "pressure"]
+    run = read.run
+    samples = [event for event in read.events if event["kind"] == "pressure"]
     return [
         {
             **run.key(),

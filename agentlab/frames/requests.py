@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from .conversation import Message
 from .evidence import Event, RunInfo
-from .exchange import Exchange, Request, join, read_exchanges
-from .transcript import read_conversation
+from .exchange import Exchange, Request
+from .reading import Reading
 from .values import as_bool, as_count, as_float, as_int, as_text, ms, share, total
 
 _STATUS_REASONS = {"failed": "request_failed", "aborted": "request_aborted"}
 _PARTS = ("input_uncached_tokens", "cache_read_tokens", "cache_write_tokens")
 
 
-def build_requests(
-    run: RunInfo, events: Sequence[Event], gateway_events: Sequence[Event]
-) -> list[dict[str, Any]]:
-    """Build the rows of one run.
+def build_requests(read: Reading) -> list[dict[str, Any]]:
+    """Build the rows of one run, in order of time.
 
     Parameters
     ----------
-    run : RunInfo
+    read : Reading
         The run.
-    events, gateway_events : sequence of Event
-        Its evidence.
 
     Returns
     -------
     list of dict
-        By column name, in order of time.
+        By column name.
     """
-    talk = read_conversation(run, events)
-    requests = join(talk, read_exchanges(gateway_events))
+    run, talk, requests = read.run, read.talk, read.requests
     return [
         {
             **run.key(),

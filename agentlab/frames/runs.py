@@ -6,29 +6,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from .conversation import Conversation
-from .evidence import Event, RunInfo
-from .exchange import join, read_exchanges
-from .transcript import read_conversation
+from .evidence import Event
+from .reading import Reading
 from .values import as_bool, as_count, as_float, as_int, as_text
 
 
-def build_runs(
-    run: RunInfo, events: Sequence[Event], gateway_events: Sequence[Event]
-) -> list[dict[str, Any]]:
+def build_runs(read: Reading) -> list[dict[str, Any]]:
     """Build the row of one run.
 
     Parameters
     ----------
-    run : RunInfo
+    read : Reading
         The run.
-    events, gateway_events : sequence of Event
-        Its evidence.
 
     Returns
     -------
     list of dict
-        One row.
+        By column name.
     """
+    run = read.run
     identity, observer, quiet = run.part("identity"), run.part("observer"), run.part("quiet")
     started, ended = as_int(run.raw.get("started_unix_ns")), as_int(run.raw.get("ended_unix_ns"))
     return [
@@ -46,30 +42,30 @@ def build_runs(
             "duration_s": None if started is None or ended is None else (ended - started) / 1e9,
             "n_sessions": as_count(run.raw.get("n_sessions")),
             "n_issues": len(run.issues),
-            **(_counts(run, events, gateway_events) if events else {}),
-            "n_gateway_events": len(gateway_events) if gateway_events else None,
+            **(_counts(read) if read.events else {}),
+            "n_gateway_events": len(read.gateway_events) or None,
             "lag_p50_ms": as_float(observer.get("loop_lag_p50_ms")),
             "lag_p99_ms": as_float(observer.get("loop_lag_p99_ms")),
             "lag_max_ms": as_float(observer.get("loop_lag_max_ms")),
             "observer_cpu_s": as_float(observer.get("cpu_s")),
             "quiet": as_bool(quiet.get("quiet")),
             "quiet_waited_s": as_float(quiet.get("waited_s")),
-            **_pressure(events),
+            **_pressure(read.events),
         }
     ]
 
 
-def _counts(run: RunInfo, events: Sequence[Event], gateway_events: Sequence[Event]) -> dict[str, int]:
-    talk = read_conversation(run, events)
+def _counts(read: Reading) -> dict[str, int]:
+    talk = read.talk
     sessions = talk.sessions.values()
     return {
         "n_turns": len(talk.turns),
-        "n_requests": len(join(talk, read_exchanges(gateway_events))),
+        "n_requests": len(read.requests),
         "n_tools": len(talk.calls),
         "n_children": sum(1 for s in sessions if s.role == "child"),
         "n_retries": sum(len(s.retries) for s in sessions),
-        "n_events": len(events),
-        "n_repeats": _repeats(talk, events),
+        "n_events": len(read.events),
+        "n_repeats": _repeats(talk, read.events),
     }
 
 

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from .conversation import AgentSession, Conversation
-from .evidence import Event, RunInfo
-from .exchange import join, read_exchanges
-from .transcript import read_conversation
+from .reading import Reading
 from .values import as_bool, as_count, as_float, as_int, as_text
 
 
-def build_sessions(
-    run: RunInfo, events: Sequence[Event], gateway_events: Sequence[Event]
-) -> list[dict[str, Any]]:
-    """Build the rows of one run.
+def build_sessions(read: Reading) -> list[dict[str, Any]]:
+    """Build the rows of one run, in the order the sessions appeared.
 
     Parameters
     ----------
-    run : RunInfo
+    read : Reading
         The run.
-    events, gateway_events : sequence of Event
-        Its evidence.
 
     Returns
     -------
     list of dict
-        By column name, in the order the sessions appeared.
+        By column name.
     """
-    talk = read_conversation(run, events)
-    requests = join(talk, read_exchanges(gateway_events))
+    talk, requests = read.talk, read.requests
     return [
         {**_row(talk, session), "n_requests": sum(1 for r in requests if r.session == session.id)}
         for session in talk.sessions.values()

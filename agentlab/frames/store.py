@@ -127,21 +127,25 @@ class StudyFolder:
         -------
         pandas.DataFrame
         """
-        if name not in self._memo:
-            self._memo[name] = self._read_or_build(name)
+        if name not in self._memo and not self._from_cache(name):
+            together = frames.TOGETHER if name in frames.TOGETHER else (name,)
+            stale = [n for n in together if n not in self._memo and (n == name or not self._from_cache(n))]
+            for made, frame in frames.build_all(stale, self.runs).items():
+                self._memo[made] = frame
+                if self._may_write:
+                    write_cache(self._cache(made), frame, self._digest(frames.known(made)))
         return self._memo[name]
 
-    def _read_or_build(self, name: str) -> pd.DataFrame:
+    def _cache(self, name: str) -> Path:
+        return self.path / "tables" / f"{name}.parquet"
+
+    def _from_cache(self, name: str) -> bool:
         table = frames.known(name)
-        digest = self._digest(table)
-        cache = self.path / "tables" / f"{name}.parquet"
-        frame = read_cache(cache, table, digest)
-        if frame is not None:
-            return under_name(frame, self.name)  # the folder may have been renamed since
-        frame = frames.build(name, self.runs)
-        if self._may_write:
-            write_cache(cache, frame, digest)
-        return frame
+        frame = read_cache(self._cache(name), table, self._digest(table))
+        if frame is None:
+            return False
+        self._memo[name] = under_name(frame, self.name)  # the folder may have been renamed since
+        return True
 
     @property
     def _may_write(self) -> bool:
@@ -150,8 +154,12 @@ class StudyFolder:
 
     def _digest(self, table: Table) -> str:
         """Change when the definition, its builder or any file of a run changes."""
+        return sha256(f"{table.digest} {self._state}".encode()).hexdigest()
+
+    @functools.cached_property
+    def _state(self) -> str:
         runs = [(run.run_id, run.discard_codes, len(run.issues)) for run in self.runs]
-        parts = [table.digest, version(), (self.scenario or {}).get("turns"), runs, self._stamps]
+        parts = [version(), (self.scenario or {}).get("turns"), runs, self._stamps]
         return sha256(repr(parts).encode()).hexdigest()
 
 

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from .conversation import Conversation
-from .evidence import Event, RunInfo
-from .transcript import read_conversation
+from .evidence import Event
+from .reading import Reading
 from .values import as_text, ms
 
 _OVER = ("completed", "error", "invalid")
 
 
-def build_tools(
-    run: RunInfo, events: Sequence[Event], gateway_events: Sequence[Event]
-) -> list[dict[str, Any]]:
-    """Build the rows of one run.
+def build_tools(read: Reading) -> list[dict[str, Any]]:
+    """Build the rows of one run, in the order the calls were first seen.
 
     Parameters
     ----------
-    run : RunInfo
+    read : Reading
         The run.
-    events, gateway_events : sequence of Event
-        Its evidence.
 
     Returns
     -------
     list of dict
-        By column name, in the order the calls were first seen.
+        By column name.
     """
-    talk = read_conversation(run, events)
+    talk = read.talk
     return [_row(talk, call, states) for call, states in talk.calls.items()]
 
 

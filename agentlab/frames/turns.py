@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from .conversation import AgentSession, Conversation, Turn
 from .evidence import Event, RunInfo
-from .exchange import Request, join, read_exchanges
+from .exchange import Request
+from .reading import Reading
 from .requests import request_row
-from .transcript import read_conversation
 from .values import as_count, as_float, as_int, as_text, ms, total
 
 #: How a turn ended -> why its first token is unknown.
@@ -22,25 +22,20 @@ _ENDED = {
 }
 
 
-def build_turns(
-    run: RunInfo, events: Sequence[Event], gateway_events: Sequence[Event]
-) -> list[dict[str, Any]]:
-    """Build the rows of one run.
+def build_turns(read: Reading) -> list[dict[str, Any]]:
+    """Build the rows of one run, in the order the prompts were sent.
 
     Parameters
     ----------
-    run : RunInfo
+    read : Reading
         The run.
-    events, gateway_events : sequence of Event
-        Its evidence.
 
     Returns
     -------
     list of dict
-        By column name, in the order the prompts were sent.
+        By column name.
     """
-    talk = read_conversation(run, events)
-    requests = join(talk, read_exchanges(gateway_events))
+    talk, requests = read.talk, read.requests
     return [_row(talk, turn, requests) for turn in talk.turns]
 
 

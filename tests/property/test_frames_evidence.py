@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from agentlab.frames.build import BUILDERS
 from agentlab.frames.evidence import RunInfo, read_events
+from agentlab.frames.reading import Reading
 from agentlab.frames.tables import TABLES
 from agentlab.testing.recordings import SyntheticArm, write_study
 
@@ -41,7 +42,7 @@ def run_info(**fields):
 
 
 def build(name, events, gateway_events):
-    return BUILDERS[name](run_info(planned_turns=2), events, gateway_events)
+    return BUILDERS[name](Reading(run_info(planned_turns=2), events, gateway_events))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

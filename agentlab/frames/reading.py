@@ -1,0 +1,53 @@
+"""One run's evidence, read once for all tables that are built from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from .conversation import Conversation
+from .evidence import EVENTS, GATEWAY, Event, RunInfo, read_events
+from .exchange import Request, join, read_exchanges
+from .transcript import read_conversation
+
+
+class Reading:
+    """What a run is, what happened, and what that means; builders read it and change nothing.
+
+    Parameters
+    ----------
+    run : RunInfo
+        The run.
+    events, gateway_events : sequence of Event
+        Both sides' evidence.
+    """
+
+    def __init__(self, run: RunInfo, events: Sequence[Event], gateway_events: Sequence[Event]) -> None:
+        self.run, self.events, self.gateway_events = run, events, gateway_events
+
+    @classmethod
+    def of(cls, run: RunInfo) -> Reading:
+        """Read the files of a run.
+
+        Parameters
+        ----------
+        run : RunInfo
+            The run; one without a folder has no events.
+
+        Returns
+        -------
+        Reading
+        """
+        if run.path is None:
+            return cls(run, [], [])
+        return cls(run, read_events(run.path / EVENTS), read_events(run.path / GATEWAY))
+
+    @cached_property
+    def talk(self) -> Conversation:
+        """The conversation as the agent told it."""
+        return read_conversation(self.run, self.events)
+
+    @cached_property
+    def requests(self) -> list[Request]:
+        """The model requests of both sides, joined."""
+        return join(self.talk, read_exchanges(self.gateway_events))
