@@ -63,5 +63,12 @@ def __getattr__(name: str) -> object:
     return value
 
 
+def load_ipython_extension(ipython: object) -> None:
+    """Add ``%agentlab`` to a notebook: ``%load_ext agentlab``."""
+    from .magic import register
+
+    register(ipython)
+
+
 def __dir__() -> list[str]:
     return __all__

@@ -205,8 +205,10 @@ class Recordings(Sequence[Recording]):
     def _build(self, name: str) -> pd.DataFrame:
         import pandas as pd
 
+        from ..frames.accessor import register
         from ..frames.build import known
 
+        register()
         table = known(name)
         parts = [self._part(name, at, named) for at, named in enumerate(self._named)]
         parts = [part for part in parts if len(part)]

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from ..frames.estimates import ESTIMATES
 from .metrics import Metric
 from .outcome import Outcome
 
@@ -13,31 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Column -> nullable dtype, in order.
-COLUMNS = {
-    "metric": "string",
-    "unit": "string",
-    "better": "string",
-    "kind": "string",
-    "arm": "string",
-    "reference": "string",
-    "estimate": "Float64",
-    "lower": "Float64",
-    "upper": "Float64",
-    "level": "Float64",
-    "interval": "string",
-    "paired": "boolean",
-    "n_runs": "Int64",
-    "n_blocks": "Int64",
-    "n_blocks_dropped": "Int64",
-    "n_discarded": "Int64",
-    "n_missing": "Int64",
-    "n_rows": "Int64",
-    "n_resamples": "Int64",
-    "seed": "Int64",
-    "status": "string",
-    "flags": "string",
-    "reason": "string",
-}
+COLUMNS = {column.name: column.dtype for column in ESTIMATES}
 
 Kind = Literal["level", "difference", "ratio"]
 
@@ -97,6 +74,9 @@ def to_frame(rows: Sequence[Row], *, level: float, seed: int | None) -> pd.DataF
     """
     import pandas as pd
 
+    from ..frames.accessor import register
+
+    register()
     records = [_record(row, level, seed) for row in rows]
     columns = {name: [record[name] for record in records] for name in COLUMNS}
     return pd.DataFrame({name: pd.Series(columns[name], dtype=dtype) for name, dtype in COLUMNS.items()})
