@@ -176,6 +176,7 @@ class OpenCode(RunsAlone):
         if self.url is not None:
             settings |= {name: None for name in _OURS if name != "version"}
             settings |= {"attached": digest(self.url), "build": self.build}
+            settings |= {"retries": self.retries, "retry_delay_s": self.retry_delay_s}
             return Identity(driver="opencode", version=None, model=self.model, settings=settings)
         settings |= {
             "plugins": [find_plugin(plugin).identity() for plugin in self.plugins],
