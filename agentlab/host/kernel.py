@@ -19,7 +19,7 @@ from .. import __version__
 from ..engine.study import Study
 from ..errors import AgentlabError, ConfigError, StartupError
 from .lease import CONNECTION, PREFIX
-from .outfit import Lifeline, environment, import_paths, job_line, outcome_of, tail
+from .outfit import Lifeline, environment, guard, import_paths, job_line, outcome_of, tail
 
 _START_S = 60.0
 _LOOK_S = 0.1
@@ -151,7 +151,7 @@ class KernelHost:
                 stdout=subprocess.DEVNULL,  # ipykernel's greeting
                 stderr=log,
                 # What libraries write there goes to the log, not to a front end that does not exist.
-                extra_arguments=["--IPKernelApp.capture_fd_output=False"],
+                extra_arguments=["--IPKernelApp.capture_fd_output=False", guard(folder)],
                 cwd=str(Path.cwd()),
             )
             self._process = getattr(manager.provisioner, "process", None)

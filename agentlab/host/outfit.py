@@ -66,6 +66,39 @@ def import_paths() -> str:
     )
 
 
+#: The first cell of a measuring kernel: until the worker takes over standard input, its end ends the kernel.
+_GUARD = """
+def _guard(folder):
+    import os, select, shutil, stat
+    end = select.poll()
+    end.register(0, 0)  # nothing but the end of the pipe
+    waiting = lambda: stat.S_ISFIFO(os.fstat(0).st_mode)
+    while waiting():
+        if end.poll(500) and waiting():
+            shutil.rmtree(folder, ignore_errors=True)
+            os._exit(1)
+import threading
+threading.Thread(target=_guard, args=({folder!r},), daemon=True).start()
+"""
+
+
+def guard(folder: Path) -> str:
+    """Return an argument for a kernel that must not stay when its owner ends while it starts.
+
+    Nothing of agentlab is needed for it: whether it is there is found out later.
+
+    Parameters
+    ----------
+    folder : Path
+        The kernel's private folder, which goes with it.
+
+    Returns
+    -------
+    str
+    """
+    return f"--IPKernelApp.exec_lines={[_GUARD.format(folder=str(folder))]!r}"
+
+
 def job_line(study: Study) -> bytes:
     """Return what a measuring process is told: the study, and the environment variables that it names.
 

@@ -85,7 +85,7 @@ def _outcome(error: BaseException | None, stop: Stop) -> dict[str, Any]:
 
 
 def listen(job: Callable[[bytes], object], ask: Callable[[str], object], leave: Callable[[], object]) -> None:
-    """Read the job and then the lifeline from standard input, in a daemon thread.
+    """Read the job and then the lifeline from what was standard input, in a daemon thread.
 
     Parameters
     ----------
@@ -96,18 +96,23 @@ def listen(job: Callable[[bytes], object], ask: Callable[[str], object], leave: 
     leave : callable
         Called when the owner is gone.
     """
+    pipe = os.dup(0)
+    with open(os.devnull) as nothing:  # noqa: PTH123
+        os.dup2(
+            nothing.fileno(), 0
+        )  # nobody else reads the lifeline, and the kernel's guard has done its part
 
     def read() -> None:
         parent = os.getppid()
         buffer, started = b"", False
         while True:
             # The pipe's end is missed while a fork of the owner holds it; then the parent has changed.
-            if not select.select([0], [], [], _LOOK_S)[0]:
+            if not select.select([pipe], [], [], _LOOK_S)[0]:
                 if os.getppid() != parent:
                     break
                 continue
             # os.read, not sys.stdin: a kernel replaces sys.stdin, and a buffered reader would block at exit.
-            chunk = os.read(0, 1 << 16)
+            chunk = os.read(pipe, 1 << 16)
             if not chunk:
                 break
             *lines, buffer = (buffer + chunk).split(b"\n")

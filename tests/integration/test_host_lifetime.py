@@ -222,3 +222,20 @@ def test_the_owner_goes_while_clean_up_hangs(notebook: Notebook) -> None:
     notebook.end("kill")
     study.check_gone(5)
     study.check_kept("running", "unfinished")
+
+
+@pytest.mark.parametrize("how", ["", ", detach=60"])
+def test_the_owner_goes_while_the_measuring_kernel_starts(notebook: Notebook, how: str) -> None:
+    """It has no job yet; nobody would ever end it."""
+    notebook.start(
+        "import agentlab as al\nfrom agentlab.testing.drivers import Toy\n"
+        "al.record(al.Scenario('toy', turns=['hi']), Toy(), runs=1, to='early', host='kernel', "
+        f"progress='none'{how})"
+    )
+    wait_until(
+        lambda: any("ipykernel" in " ".join(p.cmdline()) for p in notebook.descendants()), 20, "a kernel"
+    )
+    started = notebook.descendants()
+    notebook.end("kill")
+    wait_until(lambda: not any(map(lives, started)), 5, "it has gone")
+    assert not [*notebook.runtime.glob("agentlab-*")]
