@@ -29,19 +29,23 @@ class Checks:
             value: w.Checkbox(description=label, indent=False, layout=w.Layout(**look), tooltip=label)
             for value, label in labels.items()
         }
-        self._changed = changed
+        self._changed, self._showing = changed, False
         for box in self._boxes.values():
             box.observe(self._tell, "value")
         column = w.VBox(tuple(self._boxes.values()), layout=w.Layout(max_height="136px", overflow="auto"))
         self.widget = w.VBox([w.Label(heading, style={"font_weight": "bold"}), column])
 
     def _tell(self, _: Any) -> None:  # noqa: ANN401
+        if self._showing:  # it is the view that changed, and not somebody who clicked
+            return
         self._changed(tuple(value for value, box in self._boxes.items() if box.value))
 
     def show(self, chosen: Sequence[str]) -> None:
         """Check the boxes of these values and no others."""
+        self._showing = True
         for value, box in self._boxes.items():
             box.value = value in chosen
+        self._showing = False
 
 
 class Choice:
@@ -60,16 +64,22 @@ class Choice:
     def __init__(self, heading: str, labels: Mapping[str, Any], changed: Picked) -> None:
         import ipywidgets as w
 
-        self._values = dict(labels)
+        self._values, self._changed, self._showing = dict(labels), changed, False
         self._drop = w.Dropdown(options=tuple(labels), layout=w.Layout(width="13em"))
-        self._drop.observe(lambda change: changed(self._values[change["new"]]), "value")
+        self._drop.observe(self._tell, "value")
         self.widget = w.VBox([w.Label(heading, style={"font_weight": "bold"}), self._drop])
+
+    def _tell(self, change: Any) -> None:  # noqa: ANN401
+        if not self._showing:
+            self._changed(self._values[change["new"]])
 
     def show(self, value: Any) -> None:  # noqa: ANN401
         """Choose a value; one that is not offered (set by code) leaves what stands there."""
-        self._drop.value = next(
-            (text for text, own in self._values.items() if own == value), self._drop.value
-        )
+        text = next((text for text, own in self._values.items() if own == value), None)
+        self._showing = True
+        if text is not None:
+            self._drop.value = text
+        self._showing = False
 
 
 class Rows:

@@ -52,7 +52,7 @@ class Live:
 
         self._explorer = explorer
         self._pump = Pump(loop, numbers=self._numbers, figures=self._figures, failed=self._failed)
-        self._drawn: dict[str, object] = {}
+        self._drawn: dict[str, object] = {}  # part -> what it shows
         self._parts = Parts(explorer.study, self)
         self._numbers()
         # A reader that has no widgets, or no longer has these, shows the text.
@@ -113,8 +113,9 @@ class Live:
         parts.estimates.show(_estimate_rows(scene))
         self._show_runs(scene)
         self._show_run(scene)
-        if not self._same("code", (scene.view.metrics, scene.view.question)):
+        if self._drawn.get("code") != scene.asked:
             parts.code.value = self._explorer.code()
+            self._drawn["code"] = scene.asked
 
     def _show_runs(self, scene: Scene) -> None:
         parts = self._parts
@@ -126,9 +127,9 @@ class Live:
         parts.back.disabled, parts.on.disabled = scene.first == 0, last == len(scene.runs)
 
     def _show_run(self, scene: Scene) -> None:
-        if self._same("run", scene.view.run):
-            return
         parts = self._parts
+        if self._drawn.get("run") == scene.view.run:
+            return
         parts.timeline.layout.display = "none"  # until its own is drawn
         self._drawn.pop("timeline", None)
         parts.run.value = parts.tables.value = ""
@@ -136,21 +137,18 @@ class Live:
             title, lines = pieces.run_head(scene.run)
             parts.run.value = _tight(f"<b>{markup.text(title)}</b>{markup.notes(lines)}")
             parts.tables.value = _tight(pieces.run_tables(scene.run, events=True))
+        self._drawn["run"] = scene.view.run
 
     def _figures(self) -> None:
         parts, scene = self._parts, self._explorer.scene
-        if scene.run is not None and not self._same("timeline", scene.view.run):
+        if scene.run is not None and self._drawn.get("timeline") != scene.view.run:
             parts.timeline.value = pictures.timeline_picture(scene.run)
             parts.timeline.layout.display = None
-        if not self._same("figure", (scene.view.metrics, scene.view.question)):
+            self._drawn["timeline"] = scene.view.run
+        if self._drawn.get("figure") != scene.asked:
             parts.figure.value = pictures.estimates_picture(scene.estimates)
             parts.figure.layout.display = None
-
-    def _same(self, what: str, shown: object) -> bool:
-        """Say whether a part shows this already, and note that it does from now on."""
-        same = what in self._drawn and self._drawn[what] == shown
-        self._drawn[what] = shown
-        return same
+            self._drawn["figure"] = scene.asked
 
 
 def _estimate_rows(scene: Scene) -> list[tuple[Any, str, str, bool]]:

@@ -57,6 +57,11 @@ class Scene:
     run: Recording | None
 
     @property
+    def asked(self) -> tuple[object, ...]:
+        """What the estimates, and so their figure and code, depend on."""
+        return self.view.metrics, self.view.question
+
+    @property
     def page(self) -> tuple[RunRow, ...]:
         """The runs of the view's page."""
         return self.runs[self.first : self.first + PAGE]

@@ -248,9 +248,12 @@ class _Kept:
     """Recordings less the runs of other arms and those left out; rows of tables follow their runs."""
 
     def __init__(self, recs: Recordings, arms: tuple[str, ...], out: Mapping[Key, object]) -> None:
+        import numpy as np
+
         runs = recs.runs
         keys = zip(runs["study"], runs["run_id"], runs["arm"], strict=True)
-        self.runs = runs[[arm in arms and (str(study), str(run)) not in out for study, run, arm in keys]]
+        kept = [arm in arms and (str(study), str(run)) not in out for study, run, arm in keys]
+        self.runs = runs[np.array(kept, dtype=bool)]
         self.table = recs.table
         self.arms = recs.arms
         self.studies = recs.studies
