@@ -116,7 +116,7 @@ class Server:
         t = time.monotonic_ns()
         self._number += 1
         request, bad = _parse(route, body)
-        session, owner = self._attribution.owner(http.headers, request)
+        session, owner = self._attribution.owner(http.headers)
         exchange = Exchange(self._journal, number=self._number, owner=owner, keep_content=self._keep)
         self._open.add(exchange)
         try:

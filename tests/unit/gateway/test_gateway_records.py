@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agentlab.gateway.attribution import Attribution, Link, Owner
+from agentlab.gateway.attribution import Attribution, Owner
+from agentlab.gateway.chains import Link
 from agentlab.gateway.dialects import DIALECTS
 from agentlab.gateway.dialects.base import ModelRequest, Piece
 from agentlab.gateway.exchange import Exchange
@@ -86,27 +87,6 @@ def test_namespaces_follow_the_scope_and_warm_up_is_apart() -> None:
     assert len(set(names.values())) == 3
     assert idle.namespace("study") not in names.values()
     assert Owner("a", "r1").namespace("run") != owner.namespace("arm")
-
-
-def test_chains_are_kept_apart_by_session_and_tools() -> None:
-    attribution = Attribution(Owner())
-    assert attribution.link("s", 1, request("a")) == Link()
-    assert attribution.link("s", 2, request("title", tools=())) == Link()
-    assert attribution.link("t", 3, request("a")) == Link()
-    after = attribution.link("s", 4, request("a", "b"))
-    assert after.change is not None and after.change.append_only and after.retry_of is None
-    assert attribution.link("s", 5, request("a", "b")).retry_of == 4
-    assert attribution.link("s", 6, request("a", "b")).retry_of == 5
-    broken = attribution.link("s", 7, request("a", "b", system="z"))
-    assert broken.change is not None and broken.change.first_changed == "system"
-
-
-def test_old_chains_are_dropped() -> None:
-    attribution = Attribution(Owner())
-    for k in range(300):
-        attribution.link(f"s{k}", k, request("a"))
-    assert attribution.link("s0", 400, request("a")) == Link()
-    assert attribution.link("s299", 401, request("a")).retry_of == 299
 
 
 def test_an_exchange_writes_numbers_and_ends_once(tmp_path: Path) -> None:

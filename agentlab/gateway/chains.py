@@ -1,0 +1,171 @@
+"""Which request follows which: an agent's main chain, its side requests, and repeats.
+
+A *chain* is a talk with the model that grows. Two requests of one conversation are of one chain when they
+offer the same tools and share the system text or the first message, or when only the tools changed and the
+first message is the same. Among several such chains the one that shares most leading segments is followed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import OrderedDict
+from typing import Any
+
+from .canonical import Canonical, Change, Segment, compare
+from .dialects.base import ModelRequest
+
+_MAX_CONVERSATIONS = 256
+_MAX_HEADS = 8
+_HEAD_BYTES = 400
+# A request without tools names its job at the beginning of its system text.
+_TITLE = re.compile(rb"\btitles?\b", re.IGNORECASE)
+_SUMMARY = re.compile(rb"summari[sz]|compact", re.IGNORECASE)
+# A compaction that keeps the system text, and perhaps the tools, asks for it in its last message.
+_ASKS_SUMMARY = re.compile(
+    r"context checkpoint compaction|(create|provide) a detailed summary of (our|the|this) conversation",
+    re.IGNORECASE,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Link:
+    """Say how a request follows the one before it in its chain.
+
+    Parameters
+    ----------
+    chain : {"main", "title", "compaction", "subagent"} or None
+        What the chain is for; None: not known.
+    attempt : int
+        1, and one more for each repeat of the same prompt.
+    change : Change or None
+        None: there is none before it.
+    retry_of : int or None
+        Number of the request that it repeats.
+    """
+
+    chain: str | None = None
+    attempt: int = 1
+    change: Change | None = None
+    retry_of: int | None = None
+
+    def fields(self) -> dict[str, Any]:
+        """Return what ``request.begin`` says of it.
+
+        Returns
+        -------
+        dict
+        """
+        fields: dict[str, Any] = {"chain": self.chain, "attempt": self.attempt, "retry_of": self.retry_of}
+        if self.change is not None:
+            fields |= {
+                "prefix_bytes": self.change.prefix_bytes,
+                "first_changed": self.change.first_changed,
+                "append_only": self.change.append_only,
+            }
+        return fields
+
+
+@dataclasses.dataclass(frozen=True)
+class _Head:
+    """The last request of a chain."""
+
+    number: int
+    canonical: Canonical
+    tools: str
+    has_tools: bool
+    chain: str | None
+    attempt: int
+
+    @property
+    def system(self) -> Segment:
+        return self.canonical.segments[1]
+
+    @property
+    def first(self) -> Segment | None:
+        return self.canonical.segments[2] if len(self.canonical.segments) > 2 else None
+
+
+class Chains:
+    """Follow the chains of all conversations."""
+
+    def __init__(self) -> None:
+        self._conversations: OrderedDict[tuple[str, str], list[_Head]] = OrderedDict()
+
+    def link(self, key: str, number: int, request: ModelRequest) -> Link:
+        """Place a request in its chain.
+
+        Parameters
+        ----------
+        key : str
+            Of the conversation; what the request's body names it by is added.
+        number : int
+            Of the request.
+        request : ModelRequest
+            What was asked.
+
+        Returns
+        -------
+        Link
+        """
+        conversation = (key, request.session or "")
+        heads = self._conversations.pop(conversation, [])
+        self._conversations[conversation] = heads
+        if len(self._conversations) > _MAX_CONVERSATIONS:
+            self._conversations.popitem(last=False)
+        new = _Head(number, request.canonical, request.tool_names_hash, bool(request.tools), None, 1)
+        before = next((head for head in heads if head.canonical.data == new.canonical.data), None)
+        if before is not None:
+            new = dataclasses.replace(new, chain=before.chain, attempt=before.attempt + 1)
+            link = Link(new.chain, new.attempt, compare(before.canonical, new.canonical), before.number)
+        else:
+            aside = _aside(request)
+            before = _before(new, heads, aside)
+            chain = aside or (before.chain if before else _label(new, heads))
+            new = dataclasses.replace(new, chain=chain)
+            link = Link(chain, change=compare(before.canonical, new.canonical) if before else None)
+        if before is not None and before.chain == new.chain:
+            heads.remove(before)
+        heads.append(new)
+        del heads[:-_MAX_HEADS]
+        return link
+
+
+def _before(new: _Head, heads: list[_Head], aside: str | None) -> _Head | None:
+    """Return the request that a new one follows; a summary follows what it sums up, nothing follows it."""
+    open_heads = [head for head in heads if head.chain != "compaction" or aside == "compaction"]
+    same = [
+        head
+        for head in open_heads
+        if head.tools == new.tools
+        and (head.system == new.system or (new.first is not None and head.first == new.first))
+    ]
+    if not same and new.has_tools:
+        same = [head for head in open_heads if head.has_tools and head.first == new.first is not None]
+    return max(same, key=lambda head: (_shared(head.canonical, new.canonical), head.number), default=None)
+
+
+def _shared(a: Canonical, b: Canonical) -> int:
+    """Count the leading segments that are equal."""
+    pairs = zip(a.segments, b.segments, strict=False)
+    return next((at for at, (one, other) in enumerate(pairs) if one != other), len(a.segments))
+
+
+def _aside(request: ModelRequest) -> str | None:
+    """Say what a side request is for, if its own words say so."""
+    if request.user_texts and _ASKS_SUMMARY.search(request.user_texts[-1]):
+        return "compaction"
+    if request.tools:
+        return None
+    start = request.canonical.segments[0].n_bytes + 2
+    head = request.canonical.data[start : start + min(_HEAD_BYTES, request.canonical.segments[1].n_bytes)]
+    if _TITLE.search(head):
+        return "title"
+    return "compaction" if _SUMMARY.search(head) else None
+
+
+def _label(new: _Head, heads: list[_Head]) -> str | None:
+    """Name a chain that begins: beside a main chain with tools it is a subagent's, or unknown without."""
+    if not any(head.chain == "main" for head in heads):
+        return "main"
+    return "subagent" if new.has_tools else None

@@ -1,0 +1,133 @@
+"""Chains: what follows what, what it is for, and which request is a repeat."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from agentlab.gateway.chains import Chains, Link
+from agentlab.gateway.dialects import DIALECTS
+from agentlab.gateway.dialects.base import ModelRequest
+
+CHAT, MESSAGES = DIALECTS["chat"], DIALECTS["messages"]
+
+
+def request(
+    *texts: str, tools: tuple[str, ...] = ("read",), system: str = "s", **more: object
+) -> ModelRequest:
+    messages = [{"role": "system", "content": system}, *({"role": "user", "content": t} for t in texts)]
+    offered = [{"function": {"name": name}} for name in tools]
+    return CHAT.parse(json.dumps({"model": "m", "messages": messages, "tools": offered, **more}).encode())
+
+
+class Talk:
+    """One conversation, requests numbered from 1."""
+
+    def __init__(self) -> None:
+        self.chains, self.number = Chains(), 0
+
+    def __call__(self, *texts: str, key: str = "s", **more: Any) -> Link:  # noqa: ANN401
+        self.number += 1
+        return self.chains.link(key, self.number, request(*texts, **more))
+
+
+def test_a_chain_grows_and_its_repeats_are_counted() -> None:
+    say = Talk()
+    assert say("a") == Link("main")
+    after = say("a", "b")
+    assert after.chain == "main" and after.change is not None and after.change.append_only
+    assert (after.attempt, after.retry_of) == (1, None)
+    assert [(link.attempt, link.retry_of) for link in (say("a", "b"), say("a", "b"))] == [(2, 2), (3, 3)]
+    assert say("a", "b", "c").attempt == 1
+
+
+def test_a_changed_system_text_or_tool_set_stays_in_its_chain() -> None:
+    say = Talk()
+    say("a")
+    system = say("a", "b", system="z").change
+    assert system is not None and (system.first_changed, system.append_only) == ("system", False)
+    tools = say("a", "b", "c", system="z", tools=("read", "bash"))
+    assert tools.chain == "main"
+    assert tools.change is not None and tools.change.first_changed == "tools"
+
+
+def test_sessions_and_body_keys_are_conversations_of_their_own() -> None:
+    say = Talk()
+    say("a")
+    assert say("a", key="t") == Link("main")
+    assert say("a", prompt_cache_key="k") == Link("main")
+    assert say("a", "b", prompt_cache_key="k").change is not None
+
+
+def test_side_requests_do_not_disturb_the_main_chain() -> None:
+    say = Talk()
+    title = {"tools": (), "system": "You are a title generator. You output ONLY a thread title."}
+    assert say("Generate a title", **title) == Link("title")
+    say("a")
+    assert say("Generate a title", **title).attempt == 2
+    assert say("conversation", tools=(), system="You summarize conversations.") == Link("compaction")
+    assert say("x", tools=(), system="Something else.") == Link(None)
+    grown = say("a", "b")
+    assert grown.chain == "main" and grown.change is not None and grown.change.append_only
+
+
+def test_another_prompt_with_tools_is_a_subagent_and_goes_its_own_way() -> None:
+    say = Talk()
+    say("a")
+    assert say("find it", system="You search.") == Link("subagent")
+    assert say("a", "b").chain == "main"
+    grown = say("find it", "there", system="You search.")
+    assert grown.chain == "subagent" and grown.change is not None and grown.change.append_only
+
+
+def test_a_compaction_that_keeps_its_prefix_is_compared_and_not_followed() -> None:
+    say = Talk()
+    say("a")
+    say("a", "b")
+    asks = "Your task is to create a detailed summary of the conversation so far, with care."
+    summary = say("a", "b", asks)
+    assert summary.chain == "compaction" and summary.change is not None and summary.change.append_only
+    assert say("a", "b", asks).retry_of == 3
+    after = say("This session is continued: summary")
+    assert after.chain == "main"
+    assert after.change is not None and after.change.first_changed == "message 1"
+    grown = say("This session is continued: summary", "c")
+    assert grown.chain == "main" and grown.change is not None and grown.change.append_only
+
+
+@pytest.mark.parametrize("tools", [(), ("read",)])
+def test_codex_asks_for_its_checkpoint_in_the_last_message(tools: tuple[str, ...]) -> None:
+    say = Talk()
+    say("a", tools=("read",))
+    assert say("a", "You are performing a CONTEXT CHECKPOINT COMPACTION.", tools=tools).chain == "compaction"
+
+
+def test_an_agent_without_tools_has_a_main_chain() -> None:
+    say = Talk()
+    assert say("a", tools=()) == Link("main")
+    assert say("a", "b", tools=()).chain == "main"
+
+
+def test_the_user_id_of_messages_names_the_conversation() -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "metadata": {"user_id": "u"}}
+    assert MESSAGES.parse(json.dumps(body).encode()).session == "u"
+
+
+def test_old_conversations_are_dropped() -> None:
+    say = Talk()
+    for k in range(300):
+        say("a", key=f"s{k}")
+    assert say("a", key="s0").retry_of is None
+    assert say("a", key="s299").retry_of == 300
+
+
+def test_fields_are_those_of_the_journal() -> None:
+    say = Talk()
+    assert say("a").fields() == {"chain": "main", "attempt": 1, "retry_of": None}
+    assert set(say("a", "b").fields()) - set(Link().fields()) == {
+        "prefix_bytes",
+        "first_changed",
+        "append_only",
+    }
