@@ -81,7 +81,7 @@ def plot_timeline(run: Recording | Recordings, *, ax: Axes | None = None) -> Axe
 def _one(run: Any) -> Recording:  # noqa: ANN401
     if hasattr(run, "info") and hasattr(run, "table"):
         return run
-    if not hasattr(run, "where"):
+    if not hasattr(run, "coverage"):
         raise ConfigError(f"plot_timeline({type(run).__name__}): give a run, e.g. recs[0]")
     if len(run) == 1:
         return run[0]
@@ -99,7 +99,7 @@ def _draw(ax: Axes, run: Recording, tables: RunTables, lanes: list[Lane]) -> Non
     ax.set_xlim(*_limits(tables, lanes))
     ax.set_ylim(len(lanes) - 1 + 0.16, -HEIGHT - 0.16)
     for y, lane in enumerate(lanes):
-        _draw_lane(ax, y, lane)
+        draw_lane(ax, y, lane)
         ax.axhline(y + 0.13, color=FAINT, linewidth=0.5, zorder=0)
     ax.set_yticks([y - HEIGHT / 2 for y in range(len(lanes))], labels=[lane.name for lane in lanes])
     ax.tick_params(axis="y", length=0, labelsize=7.5)
@@ -120,7 +120,18 @@ def _limits(tables: RunTables, lanes: list[Lane]) -> tuple[float, float]:
     return low - 0.008 * (high - low), high + 0.008 * (high - low)
 
 
-def _draw_lane(ax: Axes, y: float, lane: Lane) -> None:
+def draw_lane(ax: Axes, y: float, lane: Lane) -> None:
+    """Draw one lane: its marks one by one or counted by pixel, and its words.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where, with its limits set; the y axis grows downwards by 1 a lane.
+    y : float
+        Bottom of the lane.
+    lane : Lane
+        What.
+    """
     marks = [mark for mark in lane.marks if len(mark)]
     note = lane.note
     if not marks:
@@ -137,7 +148,7 @@ def _draw_lane(ax: Axes, y: float, lane: Lane) -> None:
             draw_shares(ax, y, mark)
         note += ",\nheight: busy share"
     else:
-        n_rows = 1 + max(int(mark.row.max()) for mark in marks if mark.row is not None)
+        n_rows = 1 + max((int(mark.row.max()) for mark in marks if mark.row is not None), default=0)
         for mark in marks:
             draw_bars(ax, y, mark, n_rows)
     ax.annotate(
