@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import ConfigError, RecordingError
+from ..errors import AgentlabError, ConfigError, ImportFormatError, RecordingError
 from ..frames.evidence import EVENTS, GATEWAY
 from ..frames.store import StudyFolder
 from .recordings import Recordings
@@ -30,7 +30,8 @@ def load(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Rec
     Raises
     ------
     RecordingError
-        Nothing is there, or it is damaged.
+        Nothing is there, or it is damaged; of several, all that are damaged are named at once. A damaged run
+        inside a study is no error: it is kept with the discarding issue ``recording_damaged``.
     ImportFormatError
         A file in no known format, or one that breaks its format.
     ConfigError
@@ -44,9 +45,28 @@ def load(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Rec
     """
     if isinstance(path, (str, os.PathLike)):
         return _load(Path(path).expanduser())
-    found = [_load(Path(one).expanduser()) for one in path]
-    if not found:
+    paths = [Path(one).expanduser() for one in path]
+    if not paths:
         raise ConfigError("load([]): give at least one path")
+    return _all_of(paths)
+
+
+def _all_of(paths: Sequence[Path]) -> Recordings:
+    """Join them; those that cannot be read are named together, and none is left out in silence."""
+    found: list[Recordings] = []
+    errors: list[AgentlabError] = []
+    for path in paths:
+        try:
+            found.append(_load(path))
+        except (RecordingError, ImportFormatError) as error:
+            errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        kinds = {type(error) for error in errors}
+        kind = ImportFormatError if kinds == {ImportFormatError} else RecordingError
+        said = "".join(f"\n  {error}" for error in errors)
+        raise kind(f"{len(errors)} of {len(paths)} cannot be loaded; mend them or leave them out:{said}")
     joined = found[0]
     for one in found[1:]:
         joined = joined + one
@@ -68,7 +88,7 @@ def _load(path: Path) -> Recordings:
         return _load_run(path)
     studies = sorted(p.parent for p in path.glob("*/study.json"))
     if studies:
-        return Recordings([StudyFolder(one) for one in studies])
+        return _all_of(studies)
     raise RecordingError(f"{path} holds no study: study.json is missing there and in the folders below")
 
 

@@ -293,3 +293,21 @@ def test_one_run_does_not_need_the_tables_of_all(folder, monkeypatch):
     run = al.load(folder)[3]
     assert set(run.table("chunks")["run_id"]) == {run.run_id}
     assert built == [run.run_id]
+
+
+def test_all_damaged_studies_are_named_at_once(folder, tmp_path):
+    for name, data in (("one", "{"), ("two", "[]")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "study.json").write_text(data)
+    (tmp_path / "x.json").write_text('{"runs": []}')
+    both = r"(?s)2 of 3 cannot be loaded; mend them or leave them out:.*one/study\.json.*two/study\.json"
+    with pytest.raises(RecordingError, match=both):
+        al.load([tmp_path / "one", folder, tmp_path / "two"])
+    with pytest.raises(RecordingError, match=both):
+        al.load(tmp_path)
+    with pytest.raises(
+        RecordingError, match=r"(?s)3 of 4 .*one.*nowhere does not exist.*x\.json: unknown format"
+    ):
+        al.load([tmp_path / "one", tmp_path / "nowhere", tmp_path / "x.json", folder])
+    with pytest.raises(ImportFormatError, match="unknown format"):
+        al.load([folder, tmp_path / "x.json"])
