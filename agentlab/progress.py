@@ -7,7 +7,7 @@ import contextvars
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .surroundings import front_end
@@ -135,7 +135,7 @@ def clock(unix_ns: int) -> str:
     return time.strftime("%H:%M" if then[:3] == now[:3] else "%Y-%m-%d %H:%M", then)
 
 
-def until(state: State) -> str | None:
+def until(state: Mapping[str, Any]) -> str | None:
     """Say of a detached study when it ends by itself; None of another, and once it has ended."""
     if state["status"] != "running" or state.get("until_unix_ns") is None:
         return None
@@ -143,10 +143,13 @@ def until(state: State) -> str | None:
 
 
 class Lines:
-    """One line on stderr for each finished run, and one at the end."""
+    """One line on stderr for each finished run, and one at the end; of a detached study also one before."""
 
     def __init__(self, state: State) -> None:
         self._shown = state["finished"]
+        if (alone := until(state)) is not None:
+            how = f"agentlab.attach({state['folder']!r}) shows it, an interrupt stops only the waiting"
+            _print(f"{line(state)}; {alone}; {how}")
 
     def update(self, state: State) -> None:
         """Print a line when runs have finished."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..issues import CODES
 from ..plots import words
+from ..progress import until
 from . import markup
 from .bundle import Bundle, columns, never_raises, short_path
 from .estimates import estimates_card
@@ -28,6 +29,7 @@ STATES: dict[str, str] = {
     "cancelled": "cancelled; what was measured is kept",
     "interrupted": "interrupted; what was measured is kept",
     "owner_lost": "ended because its notebook or script ended; what was measured is kept",
+    "deadline": "ended by its deadline; what was measured is kept",
     "failed": "ended by an error; what was measured is kept",
 }
 
@@ -156,6 +158,8 @@ def running_card(state: Mapping[str, Any]) -> Bundle:
     codes = dict.fromkeys(code for arm in state["arms"].values() for code in arm.get("reasons", {}))
     lines = [f"{code}: {CODES[code]}" for code in codes if code in CODES]
     lines.append(f"Folder {short_path(folder)}")
+    if (alone := until(state)) is not None:
+        lines.append(f"It {alone}; agentlab.attach({str(folder)!r}) shows it.")
     if status not in ("running", "done"):
         lines.append("The same record(...) call makes the runs that are missing.")
     plain = "\n".join([title, *columns([head, *cells]), *lines])

@@ -84,7 +84,8 @@ def _now(state: State, *, blocking: bool) -> str:
     else:
         text = "starting" if state["finished"] == 0 else "between runs"
     if blocking:  # the cell waits in .result(): a click would be handled only after it
-        text += "; to cancel, interrupt the kernel"
+        alone = until(state) is not None
+        text += "; an interrupt stops only the waiting" if alone else "; to cancel, interrupt the kernel"
     return f"&nbsp; {text}"
 
 

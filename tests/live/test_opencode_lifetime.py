@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from jupyter_client.manager import start_new_kernel
 
-from agentlab import load
+from agentlab import AgentlabError, attach, load
 from agentlab.wire.watchdog import descendants
 
 #: The model lets OpenCode's bash tool start a child that leaves its session, and then works on.
@@ -27,10 +27,10 @@ steps = [
     Step(text="ready"),
 ]
 scenario = al.Scenario("life", turns=["[quick]", "[stuck]"])
-def start(host):
+def start(host, **how):
     gateway = Gateway(ScriptedModel(steps, match="rule"))
     return al.record(scenario, {{"a": al.OpenCode("lab/m")}}, runs=2, to={study!r}, host=host,
-                     progress="none", quiet=None, gateway=gateway)
+                     progress="none", quiet=None, gateway=gateway, **how)
 """
 
 
@@ -153,6 +153,37 @@ def test_the_measuring_process_is_killed(lab, tmp_path, host):
     with pytest.raises(Exception, match="load"):
         running.result(timeout=10)
     lab.check("unfinished")
+
+
+@pytest.mark.parametrize("end", ["cancel", "kill", "deadline"])
+def test_a_detached_study(lab, end):
+    """It outlives its notebook's kernel; then it is cancelled from here, killed, or ended by its deadline."""
+    manager, client = start_new_kernel(kernel_name="python3")
+    try:
+        detach = 25 if end == "deadline" else 300
+        client.execute(f"{lab.code}\nrunning = start('kernel', detach={detach})")
+        lab.wait_for_turn(manager.provisioner.process.pid)
+        act(manager, "kill")
+        time.sleep(1.5)  # ipykernel's own watch over its parent looks once a second
+        assert lab.left(0) and lab.runaway()
+        running = attach(lab.study, progress="none")
+        assert running.state()["current"]["run_id"] == "0000-a"
+        if end == "kill":
+            os.kill(running.lease.process.pid, signal.SIGKILL)
+            lab.check("unfinished")
+            with pytest.raises(AgentlabError, match="was lost"):
+                running.result(timeout=5)
+            return
+        asked = time.monotonic() + (max(0.0, running.lease.left_s()) if end == "deadline" else 0)
+        if end == "cancel":
+            running.cancel()
+        recs = running.result(timeout=30)
+        assert time.monotonic() - asked < 5.0
+        assert list(recs.runs["status"]) == ["cancelled"]
+        lab.check("cancelled" if end == "cancel" else "deadline")
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
 
 
 # All pairs are tested with the toy driver; here those that differ in what has to find OpenCode.

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import re
 import threading
+import time
 from typing import Any
 
 import pytest
 
 from agentlab import progress
-from agentlab.progress import Lines, OneLine, duration, line, reasons, show
+from agentlab.progress import Lines, OneLine, clock, duration, line, reasons, show, until
 
 
 def state(finished: int = 0, status: str = "running", **arm: object) -> dict[str, Any]:
@@ -205,3 +207,33 @@ class TestHeadlessNotebook:
     def test_a_remark_is_no_error_there(self, capsys: pytest.CaptureFixture[str]) -> None:
         progress.say("3 of 3 already recorded")
         assert capsys.readouterr() == ("agentlab: 3 of 3 already recorded\n", "")
+
+
+def test_when_a_detached_study_ends_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    now = time.time_ns()
+    detached = state(1) | {"until_unix_ns": now}
+    assert until(state()) is None and until(detached | {"status": "done"}) is None
+    assert (
+        until(detached)
+        == f"goes on by itself, until {time.strftime('%H:%M', time.localtime(now // 10**9))} at the latest"
+    )
+    assert re.fullmatch(r"20..-..-.. ..:..", clock(now + 3 * 86_400 * 10**9))
+    Lines(detached)
+    said = capsys.readouterr().err
+    assert "1 of 3 runs" in said and "agentlab.attach('studies/a') shows it" in said
+
+
+def test_a_view_is_closed_when_nobody_waits_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+
+    class FakeView:
+        def update(self, state: dict[str, Any]) -> None:
+            shown.append("update")
+
+        def close(self, state: dict[str, Any]) -> None:
+            shown.append(f"close {state['status']}")
+
+    monkeypatch.setattr(progress, "_view", lambda running, mode: FakeView())
+    finish = show(FakeRunning(state(0)), "text")
+    finish()
+    assert shown[-1] == "close running"

@@ -348,3 +348,11 @@ def test_a_card_that_is_asked_for_loads_no_matplotlib() -> None:
         "assert 'matplotlib' not in sys.modules and 'ipywidgets' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_detached_study_says_how_to_find_it_again() -> None:
+    detached = state() | {"until_unix_ns": 1_000_000_000 * 10**9}
+    plain = running_card(detached)["text/plain"]
+    assert "It goes on by itself, until 2001-09-" in plain and "agentlab.attach(" in plain
+    assert "attach" not in running_card(detached | {"status": "deadline"})["text/plain"]
+    assert "ended by its deadline" in running_card(detached | {"status": "deadline"})["text/plain"]

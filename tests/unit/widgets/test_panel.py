@@ -157,3 +157,10 @@ def test_many_arms_scroll(running: FakeRunning, handle: FakeHandle) -> None:
     assert len(widgets(panel, ipywidgets.IntProgress)) == 40
     assert panel._box.children[1].layout.max_height == "22em"
     ipywidgets.Widget.close_all()
+
+
+def test_a_detached_study_says_until_when_it_goes_on(panel: Panel, running: FakeRunning) -> None:
+    running.blocking = True
+    panel.update(state(until_unix_ns=1_000_000_000 * 10**9))
+    assert "goes on by itself, until 2001-09-" in text(panel)
+    assert "an interrupt stops only the waiting" in text(panel) and "to cancel" not in text(panel)
