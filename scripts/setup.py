@@ -22,7 +22,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / ".agentlab-setup"
 OLDEST, NEWEST = (3, 11), (3, 13)
-AGENTS = ["opencode"]
+AGENTS = {"demo": ["opencode"], "test": ["opencode", "oh-my-opencode-slim"]}
 BROWSERS = ["chromium", "chromium-browser", "google-chrome"]
 
 
@@ -35,7 +35,7 @@ def main(purpose):
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)  # two at once would make one .venv twice
         make_venv()
-        install_agents()
+        install_agents(AGENTS[purpose])
         if purpose == "test":
             install_browser()
     finally:
@@ -104,8 +104,8 @@ def base_of(path):
     return run([path, "-c", code], clean_environment()).stdout.strip()
 
 
-def install_agents():
-    for agent in AGENTS:
+def install_agents(agents):
+    for agent in agents:
         # The command itself is quick when the agent is there, and says what is wrong when npm is missing.
         done = subprocess.run(
             [str(PYTHON), "-m", "agentlab", "install", agent],

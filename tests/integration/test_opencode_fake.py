@@ -7,6 +7,7 @@ import itertools
 import json
 import time
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 import pytest_asyncio
@@ -18,7 +19,7 @@ from agentlab.drivers.opencode.session import open_session
 from agentlab.drivers.opencode.stream import Stream
 from agentlab.engine.runlog import RunLog
 from agentlab.engine.study import Slot, Study, prepare
-from agentlab.errors import DriverError, DriverTimeout
+from agentlab.errors import AgentExited, DriverError, DriverTimeout
 from agentlab.redact import Redactor
 
 SCENARIO = Scenario("fake", turns=["x"], timeouts=Timeouts(start=2, prompt=5, stall=2, cleanup=2))
@@ -42,7 +43,9 @@ class Fake:
         self.streams: set[web.StreamResponse] = set()
         self.end = b"\n\n"
         self.on_create = None
-        app = web.Application()
+        self.refusals: list[int] = []
+        self.seen: list[tuple[str, list[str], str | None]] = []
+        app = web.Application(middlewares=[self._watch])
         app.add_routes(
             [
                 web.get("/event", self._events),
@@ -106,6 +109,14 @@ class Fake:
         entry = {"info": {k: v for k, v in info.items() if v is not None}, "parts": [_text_part(text)]}
         self.history.append(entry)
         return entry
+
+    @web.middleware
+    async def _watch(self, request, handler):
+        headers = request.headers
+        self.seen.append((request.path, headers.getall("X-Lab", []), headers.get("Authorization")))
+        if self.refusals:
+            return web.json_response({}, status=self.refusals.pop(0))
+        return await handler(request)
 
     async def _events(self, request):
         stream = web.StreamResponse(headers={"content-type": "text/event-stream"})
@@ -187,7 +198,14 @@ class Lab:
     driver: OpenCode = dataclasses.field(default_factory=lambda: OpenCode("lab/m"))
 
     async def prompt(self, *texts):
-        api = Api(self.fake.url)
+        driver = self.driver
+        api = Api(
+            self.fake.url,
+            auth=driver.auth,
+            headers=tuple(driver.headers),
+            retries=driver.retries,
+            retry_delay_s=0.01,
+        )
         try:
             async with open_session(self.driver, api, LabArm(), self.log) as session:
                 for text in texts:
@@ -324,8 +342,60 @@ async def test_a_reply_without_a_parent_is_discarded_and_counted_once(lab):
     lab.fake.turn = turn
     await lab.prompt("x", "y")
     assert lab.codes == {"turn_unproven": True}
+    assert [e["reason"] for e in lab.events("turn.end")] == ["error"] * 2
     recs = lab.tables()
     assert len(recs.requests) == 2 and not recs.turns["eligible"].any()
+
+
+async def test_headers_and_credentials_go_with_every_request_the_same_name_also_twice(lab):
+    headers = [("X-Lab", " one "), ("X-Lab", "two")]
+    lab.driver = OpenCode("lab/m", url=lab.fake.url, auth=("u", "p"), headers=headers)
+    await lab.prompt("x")
+    assert lab.codes == {} and {path for path, *_ in lab.fake.seen} >= {"/event", "/session"}
+    assert all(held == (["one", "two"], "Basic dTpw") for _, *rest in lab.fake.seen for held in [tuple(rest)])
+
+
+async def test_reads_are_repeated_and_a_creation_only_when_it_was_refused(lab):
+    api = Api(lab.fake.url, retries=2, retry_delay_s=0.01)
+    lab.fake.refusals = [502, 429]
+    assert await api.call("GET", "/session") == ([], ANY)
+    lab.fake.refusals = [503]
+    assert (await api.call("POST", "/session", {}))[0]["id"] == "ses_0"
+    paths = [path for path, *_ in lab.fake.seen]
+    assert paths == ["/session"] * 5
+    for method, route, status in (
+        ("POST", "/session", 500),  # a session may have been made
+        ("POST", "/session/ses_0/message", 503),
+        ("GET", "/session/ses_0", 404),
+        ("DELETE", "/session/ses_0", 503),
+    ):
+        lab.fake.seen.clear()
+        lab.fake.refusals = [status]
+        with pytest.raises(DriverError, match=f"HTTP {status}"):
+            await api.call(method, route, {} if method == "POST" else None)
+        assert len(lab.fake.seen) == 1
+    lab.fake.refusals = [500, 500, 500]
+    with pytest.raises(DriverError, match="HTTP 500"):
+        await api.call("GET", "/session")
+    assert lab.fake.refusals == []
+    await api.close()
+
+
+@pytest.mark.parametrize(("method", "tries"), [("GET", 3), ("POST", 3), ("DELETE", 1)])
+async def test_a_server_that_is_away_is_asked_again_for_what_does_nothing_twice(method, tries, monkeypatch):
+    api = Api("http://127.0.0.1:9", retries=2, retry_delay_s=0.01)
+    made = []
+    real = api._client.request
+
+    async def counted(*arguments, **more):
+        made.append(arguments)
+        return await real(*arguments, **more)
+
+    monkeypatch.setattr(api._client, "request", counted)
+    with pytest.raises(AgentExited):
+        await api.call(method, "/session", {} if method == "POST" else None)
+    assert len(made) == tries
+    await api.close()
 
 
 async def test_a_creation_that_stalls_leaves_no_session_and_touches_no_other(lab):

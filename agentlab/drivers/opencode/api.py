@@ -213,7 +213,7 @@ def _worth_repeating(method: str, route: str, problem: int | Exception) -> bool:
 
 def _reason(reply: httpx.Response) -> str:
     if reply.status_code in (401, 403):
-        return ": it wants other credentials; give OpenCode(auth=(user, password)) or headers="
+        return ": it wants other credentials; set OpenCode's auth or headers"
     try:
         name = reply.json()["name"]
     except (ValueError, KeyError, TypeError):
