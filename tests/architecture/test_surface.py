@@ -11,9 +11,7 @@ import agentlab
 from ._source import Module, modules
 
 #: Over 400 lines, looked at twice, and one subject nevertheless.
-LONG = {
-    "frames.tables": "one literal a table: the data dictionary",
-}
+LONG: dict[str, str] = {}
 
 #: What tells the unit of a number: the end of its name, or a word of its description.
 _UNIT_NAMES = re.compile(r"(_s|_ms|_us|_ns|_bytes|_tokens|_usd|_pct|_hz|_per_s)$")

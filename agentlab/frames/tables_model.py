@@ -1,0 +1,214 @@
+"""The tables of the model's work: requests and what they streamed."""
+
+from __future__ import annotations
+
+from .columns import EVENTS_FILE as _E
+from .columns import GATEWAY_FILE as _G
+from .columns import KEY
+from .schema import Column, Table
+
+_TOKENS = (
+    Column("input_uncached_tokens", "Int64", "Input that no cache served or took."),
+    Column(
+        "cache_read_tokens",
+        "Int64",
+        "Input read from a prompt cache; NA when the provider does not say, or never says more than 0.",
+    ),
+    Column("cache_write_tokens", "Int64", "Input written to a prompt cache."),
+    Column("input_total_tokens", "Int64", "uncached + read + write; NA when it is unknown.", title="Input"),
+    Column("output_tokens", "Int64", "Output, reasoning inside.", title="Output"),
+    Column("reasoning_tokens", "Int64", "Part of the output that is reasoning."),
+)
+
+REQUESTS = Table(
+    name="requests",
+    grain="model request; each attempt that the gateway saw is a row",
+    key=("request",),
+    columns=(
+        *KEY,
+        Column("request", "Int64", "1-based inside its run, in order of time."),
+        Column("session_id", "string", "The agent's session.", source=f"{_E} message, {_G} request.begin"),
+        Column("turn", "Int64", "Turn it belongs to: by its parent, else by time.", source="turns"),
+        Column("source", "string", "agent, gateway, both."),
+        Column(
+            "chain",
+            "string",
+            "main, title (side request without tools), compaction, subagent (child session); NA: no session.",
+        ),
+        Column("position", "Int64", "1-based inside session and chain; attempts share it."),
+        Column(
+            "attempt",
+            "Int64",
+            "1-based; the last one gave the result.",
+            source=f"{_G} request.begin, {_E} status",
+        ),
+        Column("message_id", "string", "The agent's message.", source=f"{_E} message"),
+        Column("gateway_request", "Int64", "The gateway's number.", source=f"{_G} request.begin"),
+        Column("agent", "string", "Agent that asked.", source=f"{_E} message"),
+        Column("provider", "string", "Provider, in the agent's words.", source=f"{_E} message"),
+        Column(
+            "model",
+            "string",
+            "Model in the request, else in the agent's words.",
+            source=f"{_G} request.begin, {_E} message",
+        ),
+        Column("dialect", "string", "API dialect.", source=f"{_G} request.begin"),
+        Column(
+            "warmup", "boolean", "Position 1 of the main chain under the rule original.", source="warmup_rule"
+        ),
+        Column("send_ns", "Int64", "Begin, see send_source.", source=f"{_G} request.begin, {_E} message"),
+        Column(
+            "send_source",
+            "string",
+            "gateway (body read) or message (made by the agent just before it asks; whole ms of its clock).",
+        ),
+        Column(
+            "first_chunk_ms",
+            "Float64",
+            "Send to the first content of any kind, tool calls too.",
+            source="chunk",
+        ),
+        Column(
+            "ttft_ms",
+            "Float64",
+            "Send to the first reasoning chunk or first text with a non-space character.",
+            source=f"{_G} request.chunk, {_E} chunk",
+            title="TTFT",
+        ),
+        Column(
+            "itl_ms",
+            "Float64",
+            "(latency_ms - ttft_ms) / (output_tokens - 1); NA below 2 tokens or all in one read.",
+            title="ITL",
+        ),
+        Column(
+            "latency_ms", "Float64", "Last content chunk minus send.", source="chunk", title="Request latency"
+        ),
+        Column("n_chunks", "Int64", "Content chunks; a chunk is no token.", source="chunk"),
+        Column(
+            "agent_begin_ns",
+            "Int64",
+            "The agent made its message: its stamp (whole ms), else its first report.",
+            source=f"{_E} message",
+        ),
+        Column(
+            "agent_end_ns",
+            "Int64",
+            "The agent completed its message, tool calls included, by its stamp (whole ms).",
+            source=f"{_E} message",
+        ),
+        *_TOKENS,
+        Column(
+            "tokens_source", "string", "Side that the token columns are from: gateway, agent.", source="usage"
+        ),
+        Column("cache_hit_rate", "Float64", "read / total, 0..1; NA when a part is unknown; never clamped."),
+        Column(
+            "convention",
+            "string",
+            "Whether the provider's input holds cached tokens: inclusive, exclusive.",
+            source=_G,
+        ),
+        Column(
+            "cost_usd", "Float64", "Charge by the gateway's price, else the agent's figure if it is above 0."
+        ),
+        Column("agent_input_total_tokens", "Int64", "The agent's own report.", source=f"{_E} message"),
+        Column("agent_cache_read_tokens", "Int64", "The agent's own report.", source=f"{_E} message"),
+        Column(
+            "agent_output_tokens",
+            "Int64",
+            "The agent's own report, reasoning inside.",
+            source=f"{_E} message",
+        ),
+        Column("agent_cost_usd", "Float64", "The agent's own report.", source=f"{_E} message"),
+        Column("n_tools", "Int64", "Tools offered.", source=f"{_G} request.begin"),
+        Column("n_messages", "Int64", "Messages sent.", source=f"{_G} request.begin"),
+        Column("max_output_tokens", "Int64", "Output cap asked for.", source=f"{_G} request.begin"),
+        Column("stream", "boolean", "A stream was asked for.", source=f"{_G} request.begin"),
+        Column("body_bytes", "Int64", "Body as sent.", source=f"{_G} request.begin"),
+        Column(
+            "canonical_bytes", "Int64", "Canonical [tools, system, history].", source=f"{_G} request.begin"
+        ),
+        Column(
+            "prefix_bytes",
+            "Int64",
+            "Canonical bytes shared with the previous request of the session and tool set; NA on the first.",
+            source=f"{_G} request.begin",
+        ),
+        Column("prefix_share", "Float64", "prefix_bytes / canonical_bytes, 0..1."),
+        Column(
+            "append_only",
+            "boolean",
+            "The previous request is wholly its prefix.",
+            source=f"{_G} request.begin",
+        ),
+        Column(
+            "first_changed",
+            "string",
+            "First segment that differs: tools, system, message k; NA also when nothing was changed.",
+            source=f"{_G} request.begin",
+        ),
+        Column("status", "string", "ok, failed, aborted (the agent hung up), unfinished."),
+        Column("http_status", "Int64", "Of the provider.", source=f"{_G} request.end"),
+        Column("terminal_seen", "boolean", "The stream's own end was seen.", source=f"{_G} request.end"),
+        Column(
+            "fault",
+            "string",
+            "status, cut, reset, hang, garbage, error, client_gone.",
+            source=f"{_G} request.end",
+        ),
+        Column(
+            "finish",
+            "string",
+            "The provider's word, else the agent's.",
+            source=f"{_G} request.end, {_E} message",
+        ),
+        Column("error", "string", "The agent's error code.", source=f"{_E} message"),
+        Column("reason", "string", "Why a token column is NA, see the codes below."),
+        Column("ttft_reason", "string", "Why ttft_ms is NA, see the codes below."),
+        Column(
+            "n_repeats",
+            "Int64",
+            "Reports of the message that arrived again unchanged.",
+            source=f"{_E} message",
+        ),
+    ),
+)
+
+CHUNKS = Table(
+    name="chunks",
+    grain="streamed piece of an answer; a chunk is no token",
+    key=("request", "chunk"),
+    columns=(
+        *KEY,
+        Column("request", "Int64", "Row of requests.", source="requests"),
+        Column("chunk", "Int64", "1-based inside its request, in order of time."),
+        Column("session_id", "string", "The agent's session.", source="requests"),
+        Column("turn", "Int64", "Turn of the request.", source="requests"),
+        Column("attempt", "Int64", "Attempt of the request.", source="requests"),
+        Column("message_id", "string", "The agent's message.", source="requests"),
+        Column("part_id", "string", "The agent's part of the message.", source=f"{_E} chunk"),
+        Column("source", "string", "both (stamps of both sides), agent, gateway."),
+        Column("kind", "string", "text, reasoning, tool.", source="chunk"),
+        Column("n_chars", "Int64", "Characters.", source="chunk"),
+        Column("n_bytes", "Int64", "UTF-8 bytes.", source="chunk"),
+        Column("visible", "boolean", "Holds a non-space character.", source="chunk"),
+        Column("emit_ns", "Int64", "Scripted model: just before the write.", source=f"{_G} request.chunk"),
+        Column(
+            "gateway_ns",
+            "Int64",
+            "Just before the write to the agent's socket.",
+            source=f"{_G} request.chunk",
+        ),
+        Column(
+            "server_ns",
+            "Int64",
+            "The agent's stamp (whole ms) through the wall anchor.",
+            source=f"{_E} chunk",
+        ),
+        Column("first_byte_ns", "Int64", "Read that brought its first byte.", source=f"{_E} chunk"),
+        Column("arrive_ns", "Int64", "Read that completed it.", source=f"{_E} chunk"),
+        Column("dom_ns", "Int64", "Seen in a page; NA: no page was looked at."),
+        Column("paint_ns", "Int64", "Painted; NA: no page was looked at."),
+        Column("reason", "string", "Why the other side's stamps are NA, see the codes below."),
+    ),
+)
