@@ -68,7 +68,7 @@ def check_parameters(
     --------
     >>> check_parameters("10_cache.ipynb", {"rnus": 5})  # doctest: +SKIP
     Traceback (most recent call last):
-    agentlab.errors.ConfigError: ... unknown parameter 'rnus'; did you mean 'runs'?
+    agentlab.errors.ConfigError: ... unknown parameter 'rnus', did you mean 'runs'. Nothing was run.
     """
     if notebook is not None:
         return _checked(_declared(notebook), dict(parameters or {}), Path(notebook).name)
@@ -139,8 +139,8 @@ def _checked(declared: _Declared, given: dict[str, Any], where: str) -> dict[str
     for name, value in given.items() if declared else ():
         if name not in declared:
             near = difflib.get_close_matches(name, declared, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it knows {', '.join(declared)}"
-            problems.append(f"unknown parameter {name!r}; {hint}")
+            hint = f", did you mean {near[0]!r}" if near else f", it knows {', '.join(declared)}"
+            problems.append(f"unknown parameter {name!r}{hint}")
         elif not _fits(value, declared[name][1]):
             problems.append(f"parameter {name!r} is {value!r}, not {_type_name(declared[name][1])}")
     if problems:

@@ -44,7 +44,7 @@ def test_values_used_include_defaults(notebook):
 
 
 def test_misspelt_name_stops_and_is_guessed(notebook):
-    with pytest.raises(ConfigError, match="unknown parameter 'rnus'; did you mean 'runs'") as caught:
+    with pytest.raises(ConfigError, match="unknown parameter 'rnus', did you mean 'runs'") as caught:
         check_parameters(notebook(_DECLARED), {"rnus": 5})
     assert "Nothing was run" in str(caught.value)
 
