@@ -14,6 +14,7 @@ from typing import Any, cast
 from ..errors import RecordingError
 
 _ZERO = Decimal(0)
+_DENSEST = 8  # tokens per byte; what claims more is no count to learn from
 #: Sums are never below what was charged, whatever their length.
 EXACT = decimal.Context(prec=60, rounding=decimal.ROUND_CEILING)
 
@@ -234,7 +235,7 @@ class Book:
 
     def _calibrate(self, reserved: Mapping[str, Any], settled: Mapping[str, Any]) -> None:
         n_tokens, n_bytes = settled.get("input_total_tokens"), reserved.get("body_bytes")
-        if isinstance(n_tokens, int) and isinstance(n_bytes, int) and n_bytes > 0:
+        if isinstance(n_tokens, int) and isinstance(n_bytes, int) and 0 < n_tokens <= _DENSEST * n_bytes:
             model = str(reserved.get("model"))
             self.ratios[model] = max(self.ratios.get(model, 0.0), n_tokens / n_bytes)
 

@@ -7,6 +7,29 @@ import json
 import os
 from typing import Any
 
+import msgspec
+
+_encode = msgspec.json.Encoder().encode
+
+
+def json_line(row: dict[str, Any]) -> bytes:
+    """Spell one line; this is done for every streamed piece.
+
+    Parameters
+    ----------
+    row : dict
+        Plain data.
+
+    Returns
+    -------
+    bytes
+        Compact JSON and a line feed.
+    """
+    try:
+        return _encode(row) + b"\n"
+    except (UnicodeEncodeError, OverflowError):  # a lone surrogate, or a count beyond 64 bits
+        return json.dumps(row, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
 
 class Journal:
     """Append lines to the files of the runs (mode 0600).
@@ -55,7 +78,7 @@ class Journal:
         if path is None:
             return
         row = {"t": t, "kind": kind, **{key: value for key, value in fields.items() if value is not None}}
-        line = json.dumps(row, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        line = json_line(row)
         self.open(path)
         file = self._files.get(path)
         if file is None:

@@ -235,6 +235,16 @@ def test_two_thousand_rows_are_read_in_a_moment(tmp_path: Path) -> None:
     assert time.perf_counter() - began < 1
 
 
+def test_an_absurd_count_is_charged_and_not_learnt_from() -> None:
+    ours = Ledger(None)
+    for n_tokens in (10**400, 9_000, 0):
+        hold = ours.reserve(D("0.001"), model="m", body_bytes=1000)
+        if hold is not None:
+            ours.settle(hold, measured=D(n_tokens), input_total_tokens=n_tokens)
+            ours.halted = None
+    assert ours.book.ratios == {} and ours.book.committed() >= D(10**400)
+
+
 def test_an_amount_is_an_amount() -> None:
     for amount in (D(-1), D("nan"), D("inf")):
         with pytest.raises(ConfigError, match="from 0"):
