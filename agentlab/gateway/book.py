@@ -79,7 +79,7 @@ class LedgerState:
 
     def _charged(self) -> str:
         of = "" if self.budget_usd is None else f" of {usd(self.budget_usd)}"
-        return f"{usd(self.charged_usd or _ZERO)}{of} charged for {self.n_settled} requests"
+        return f"{usd(self.charged_usd or _ZERO)}{of} charged"
 
 
 @dataclasses.dataclass
