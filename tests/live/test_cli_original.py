@@ -12,9 +12,9 @@ import contextlib
 import dataclasses
 import importlib.util
 import json
-import os
 import secrets
 import statistics
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -216,12 +216,15 @@ class Original:
 
 async def agentlab(folder, *arguments):
     """Run the command line as a shell would."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "agentlab", *arguments, cwd=folder, env=dict(os.environ),
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    out, err = await process.communicate()
-    return process.returncode, out.decode(), err.decode()
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-m", "agentlab", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return done.returncode, done.stdout, done.stderr
 
 
 def command(server, runs, output, *more):

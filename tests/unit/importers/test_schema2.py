@@ -7,7 +7,7 @@ import pytest
 import agentlab as al
 from agentlab.errors import ConfigError, ImportFormatError
 from agentlab.frames.tables import TABLES
-from agentlab.importers.discard_texts import to_issue, to_text
+from agentlab.importers.discard_texts import error_code, in_order, to_issue, to_text
 from agentlab.issues import CODES
 
 DATA = Path(__file__).resolve().parents[3] / "data" / "schema2"
@@ -55,6 +55,43 @@ def test_details_of_newer_issues_still_find_the_original_text():
     assert to_text("retry", "attempt 2") == "session entered retry state"
     assert to_text("missing_tool", "bash") == "missing_tool: bash"
     assert to_text("not_quiet", None) == "not_quiet"
+    assert to_text("turn_error", "APIError 400") == "provider_error:APIError"
+    assert to_text("turn_error", "ContextOverflowError") == "assistant_error:ContextOverflowError"
+    assert to_text("turn_error", "UnknownError") == "assistant_error:unknown"
+    assert to_text("turn_aborted", "MessageAbortedError") == "assistant_error:MessageAbortedError"
+    assert to_text("http_error", "POST /session/x/message returned HTTP 500 (UnknownError)") == (
+        "POST /session/x/message returned HTTP 500"
+    )
+    assert to_text("turn_error", None) == "turn_error"
+
+
+@pytest.mark.parametrize("code", sorted(CODES))
+def test_every_code_of_ours_comes_back(code):
+    for detail in (None, "what happened: HTTP 5 (x)"):
+        again, _ = to_issue(to_text(code, detail))
+        exact = {"driver_error", "turn_aborted"}  # a text of its own, or the original's for every error
+        assert again == code or code in exact, (code, detail)
+
+
+def test_reasons_stand_in_the_order_of_the_original():
+    texts = list(TEXTS)
+    shuffled = [*reversed(texts), "not_quiet", texts[0]]
+    found = in_order(shuffled)
+    assert sorted(found) == sorted({*texts, "not_quiet"})
+    fixed = [text for text in texts if "_error:" not in text and "HTTP" not in text]
+    assert [text for text in found if text in fixed[:11]] == fixed[:11]
+    routing = found.index("observed session/assistant routing does not match orchestrator/provider/model")
+    assert (
+        routing < found.index("provider_error:APIError") < found.index("SSE subscription readiness timed out")
+    )
+
+
+def test_error_codes_are_reduced():
+    assert [error_code(name) for name in ("APIError", "UnknownError", None)] == [
+        "APIError",
+        "unknown",
+        "unknown",
+    ]
 
 
 def test_tables_hold_the_report(report):
