@@ -12,6 +12,7 @@ import pytest
 from agentlab import errors
 from agentlab.errors import AgentlabError, ConfigError, InterruptedByUser, StartupError
 from agentlab.host import running as module
+from agentlab.host.lease import Lease
 from agentlab.host.running import Running
 
 
@@ -211,3 +212,85 @@ def test_cards_never_raise(study: SimpleNamespace, monkeypatch: pytest.MonkeyPat
     assert repr(running) == f"<Running {study.folder}: done, a 0/2>"
     monkeypatch.setattr(running, "state", lambda: 1 / 0)
     assert "ZeroDivisionError" in running._repr_mimebundle_()["text/plain"]
+
+
+class TestDetached:
+    """A study that goes on without this process."""
+
+    @pytest.fixture
+    def lease(self) -> Lease:
+        return Lease.begin(60, None, None)
+
+    def test_the_handle_is_made_when_the_study_goes_on_alone(
+        self, study: SimpleNamespace, lease: Lease
+    ) -> None:
+        given = [None, None, lease]
+        running = Running(study, FakeHost(over=False), lease=lambda: given.pop(0))
+        assert running.lease == lease and not given
+        assert running.state()["until_unix_ns"] == lease.until_unix_ns
+
+    def test_it_is_also_made_when_the_start_fails(self, study: SimpleNamespace) -> None:
+        running = Running(study, FakeHost(failure="no"), lease=lambda: None)
+        assert running.lease is None and running.done()
+
+    @pytest.mark.parametrize("times", [1, 2])
+    def test_an_interrupt_ends_the_waiting_only(
+        self, study: SimpleNamespace, lease: Lease, times: int
+    ) -> None:
+        host = FakeHost({"status": "done"}, over=False)
+        closed: list[str] = []
+        running = Running(study, host, lambda _: lambda: closed.append("closed"), lease=lambda: lease)
+
+        async def main() -> None:
+            async def wait() -> object:
+                return await running
+
+            task = asyncio.create_task(wait())
+            await asyncio.sleep(0)
+            task.cancel()
+            await task
+
+        for _ in range(times):
+            with pytest.raises(errors.Interrupted, match=r"which goes on by itself.*; 0 of 2 runs") as caught:
+                asyncio.run(main())
+            threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,)).start()
+            with pytest.raises(InterruptedByUser, match=r"agentlab\.attach\(.* shows it again"):
+                running.result()
+        assert caught.value.recordings == f"recordings of {study.folder.name}"
+        assert host.asked == [] and not running.done()
+        assert closed == ["closed"]
+        host.done.set()
+        assert both_ways(running) == [f"recordings of {study.folder.name}"] * 2
+
+    def test_an_interrupt_after_cancel_does_not_cut_clean_up_off(
+        self, study: SimpleNamespace, lease: Lease
+    ) -> None:
+        host = FakeHost({"status": "cancelled"}, over=False)
+        host.ask = host.asked.append  # type: ignore[method-assign]
+        running = Running(study, host, lease=lambda: lease)
+        running.cancel()
+        threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,)).start()
+        threading.Timer(0.2, host.done.set).start()
+        with pytest.raises(InterruptedByUser, match="was interrupted; 0 of 2 runs are kept"):
+            running.result()
+        assert running.done()
+
+    def test_an_interrupt_before_it_goes_on_alone_ends_it(self, study: SimpleNamespace) -> None:
+        host = FakeHost(over=False)
+
+        def interrupted() -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            Running(study, host, lease=interrupted)
+        assert host.asked == ["interrupted"]
+
+    def test_the_deadline_gives_what_there_is(self, study: SimpleNamespace, lease: Lease) -> None:
+        running = Running(study, FakeHost({"status": "deadline"}), lease=lambda: lease)
+        assert both_ways(running) == [f"recordings of {study.folder.name}"] * 2
+        assert running.state()["status"] == "deadline"
+
+    def test_time_is_counted_from_its_begin(self, study: SimpleNamespace) -> None:
+        began = module.time.time_ns() - 100 * 10**9
+        running = Running(study, FakeHost({"status": "done"}), since_unix_ns=began)
+        assert 100 <= running.state()["elapsed_s"] < 102
