@@ -135,6 +135,20 @@ class Run(Protocol):
         """
         ...
 
+    async def begin(self) -> None:
+        """Say that the run's model requests begin: what the agent asked before is warm-up.
+
+        The engine says it once the session is open. A driver whose agent asks its model already while the
+        session opens says it before that, and after a throw-away prompt of its own. A second call does
+        nothing.
+
+        Raises
+        ------
+        GatewayError
+            The gateway is gone; let it pass.
+        """
+        ...
+
 
 class Session(Protocol):
     """An agent's conversation inside a run."""

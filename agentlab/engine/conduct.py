@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import secrets
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -168,8 +169,9 @@ async def _make_run(study: Study, arm: _Arm, log: RunLog) -> str:
     """Make one run; its failure becomes an issue and the study goes on."""
     try:
         opened = await arm.open()
+        log.on_begin = functools.partial(_point_gateway, arm, log)
         async with opened.session(log) as session:
-            await _point_gateway(arm, log)  # a server of this run alone was warmed up until here
+            await log.begin()  # a server of this run alone was warmed up until here
             await asyncio.sleep(study.scenario.settle_s)
             log.phase = "turn"
             nonce = secrets.token_hex(8)  # fresh for each run and never stored

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,7 @@ class RunLog:
         self.phase = "session"
         self.tools_completed: set[str] = set()
         self.final_text_chars = 0
+        self.on_begin: Callable[[], Awaitable[None]] | None = None
         self._keep_content = keep == "content"
         self._redactor = redactor
         try:
@@ -125,6 +126,12 @@ class RunLog:
         }
         self.state["issues"].append(issue)
         self._save(durable=False)  # often in mid-turn, where stamps must not wait for the disk
+
+    async def begin(self) -> None:
+        """Say that the run's model requests begin; see :class:`agentlab.drivers.base.Run`."""
+        told, self.on_begin = self.on_begin, None
+        if told is not None:
+            await told()
 
     def finish(self, status: str, **about: Any) -> None:  # noqa: ANN401
         """Close the recording.
