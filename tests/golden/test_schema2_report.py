@@ -133,10 +133,11 @@ def test_our_rows_give_our_aggregates(stable):
 
 def test_a_study_of_faults_keeps_its_reasons(tmp_path):
     """The recorded failures of the real OpenCode: every run is in the report, discarded for a reason."""
-    recs = al.load(DATA / "opencode-faults")
+    shutil.copytree(DATA / "opencode-faults", tmp_path / "faults")  # a study keeps its tables beside it
+    recs = al.load(tmp_path / "faults")
     for arm in recs.arms:
         own = recs.where(arm=arm)
-        path = write(own, tmp_path / f"{len(list(tmp_path.iterdir()))}.json")
+        path = write(own, tmp_path / f"{recs.arms.index(arm)}.json")
         again = al.load(path)
         assert list(again.runs["eligible"]) == list(own.runs["eligible"])
         theirs = json.loads(path.read_text())["runs"]
