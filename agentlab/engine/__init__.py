@@ -63,10 +63,11 @@ def record(
     kernel : str, optional
         Kernelspec of the measuring kernel.
     detach : float or False
-        Seconds after which the study ends by itself, whatever became of this notebook or script: it survives
-        restart, shutdown and death of this kernel, and :func:`agentlab.attach` finds it again. An interrupt
-        then only stops the waiting; Cancel ends the study. ``host="auto"`` is then a kernel of its own, also
-        in a script. False: the study ends with this process.
+        Deadline in seconds (1 to 30 days) after which the study ends by itself, whatever became of this
+        notebook or script: it survives restart, shutdown and death of this kernel, and
+        :func:`agentlab.attach` finds it again. An interrupt then only stops the waiting; Cancel ends the
+        study. ``host="auto"`` is then a kernel of its own, also in a script. False: the study ends with this
+        process.
     keep : {"numbers", "content"}
         ``content`` also stores prompts and answers (files readable by the owner only).
     quiet : Quiet, "auto" or None
