@@ -45,6 +45,8 @@ FORBIDDEN = {
     "host": ("frames", "stats", "plots", "cli"),
     "widgets": ("drivers", "engine", "gateway", "cli"),
     "progress": ("drivers", "gateway", "frames", "stats", "plots", "cli"),
+    "reporting": ("drivers", "engine", "gateway", "host", "cli"),  # it reads recordings, whoever made them
+    "magic": ("drivers", "engine", "gateway", "host", "plots", "cli"),
 }
 
 #: package -> the only places that may import it.
