@@ -96,3 +96,81 @@ def test_reasoning_is_inside_the_output_unless_the_sources_own_total_says_otherw
 def test_more_reasoning_than_output_is_an_error() -> None:
     usage = read_usage({"completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 6}})
     assert (usage.counts(), usage.reason) == ({}, "usage_implausible")
+
+
+def test_a_write_is_no_second_time_in_the_input() -> None:
+    raw = {"input_tokens": 3, "cache_creation_input_tokens": 12304, "cache_read_input_tokens": 0}
+    usage = read_usage({**raw, "output_tokens": 550}, convention="exclusive")
+    assert (usage.input_uncached_tokens, usage.cache_write_tokens, usage.input_total_tokens) == (
+        3,
+        12304,
+        12307,
+    )
+
+
+def test_the_same_numbers_read_by_the_other_convention_differ() -> None:
+    details = {"cached_tokens": 200, "cache_write_tokens": 700}
+    raw = {"prompt_tokens": 1000, "prompt_tokens_details": details, "completion_tokens": 0}
+    inclusive, exclusive = read_usage(raw), read_usage(raw, convention="exclusive")
+    assert (inclusive.input_uncached_tokens, inclusive.input_total_tokens) == (100, 1000)
+    assert (exclusive.input_uncached_tokens, exclusive.input_total_tokens) == (1000, 1900)
+    per_token = {"fresh": 3e-6, "write": 3.75e-6, "read": 0.3e-6}
+    price = 100 * per_token["fresh"] + 700 * per_token["write"] + 200 * per_token["read"]
+    assert price == pytest.approx(0.002985)
+
+
+def test_the_responses_spelling_counts_cached_input_inside() -> None:
+    raw = {
+        "input_tokens": 219921,
+        "input_tokens_details": {"cached_tokens": 170496},
+        "output_tokens": 3562,
+        "output_tokens_details": {"reasoning_tokens": 448},
+        "total_tokens": 223483,
+    }
+    usage = read_usage(raw)
+    assert (usage.input_total_tokens, usage.input_uncached_tokens) == (219921, 219921 - 170496)
+    assert usage.input_total_tokens is not None and usage.output_tokens is not None
+    assert usage.input_total_tokens + usage.output_tokens == 223483  # and not 393,979
+    assert (usage.unknown_keys, usage.reason) == ((), None)
+
+
+def test_reasoning_is_billed_once_and_whole() -> None:
+    raw = {
+        "prompt_tokens": 9,
+        "completion_tokens": 482,
+        "completion_tokens_details": {"reasoning_tokens": 448},
+    }
+    assert read_usage(raw).output_tokens == 482
+
+
+def test_writes_of_both_lifetimes_are_told_apart() -> None:
+    parts = {"ephemeral_5m_input_tokens": 20, "ephemeral_1h_input_tokens": 10}
+    raw = {"input_tokens": 1, "cache_read_input_tokens": 0, "output_tokens": 1, "service_tier": "standard"}
+    whole = read_usage(
+        {**raw, "cache_creation_input_tokens": 30, "cache_creation": parts}, convention="exclusive"
+    )
+    assert (whole.cache_write_tokens, whole.cache_write_1h_tokens, whole.input_total_tokens) == (30, 10, 31)
+    assert whole.unknown_keys == ()
+    only_parts = read_usage({**raw, "cache_creation": parts}, convention="exclusive")
+    assert only_parts.cache_write_tokens == 30
+    odd = read_usage(
+        {**raw, "cache_creation_input_tokens": 5, "cache_creation": parts}, convention="exclusive"
+    )
+    assert odd.reason == "usage_implausible" and odd.cache_write_tokens is None
+
+
+def test_usage_without_output_is_not_whole() -> None:
+    usage = read_usage({"input_tokens": 5, "cache_read_input_tokens": 0}, convention="exclusive")
+    assert (usage.input_total_tokens, usage.output_tokens, usage.reason) == (5, None, "no_usage")
+
+
+def test_gemini_counts_thoughts_beside_its_candidates() -> None:
+    raw = {
+        "promptTokenCount": 10,
+        "cachedContentTokenCount": 4,
+        "candidatesTokenCount": 5,
+        "thoughtsTokenCount": 3,
+    }
+    usage = read_usage({**raw, "totalTokenCount": 18}, reasoning="outside")
+    assert (usage.input_uncached_tokens, usage.cache_read_tokens, usage.input_total_tokens) == (6, 4, 10)
+    assert (usage.output_tokens, usage.reasoning_tokens) == (8, 3)
