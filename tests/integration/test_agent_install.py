@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 import agentlab
-from agentlab.agents import npm, opencode
+from agentlab.agents import npm, opencode, slim
 from agentlab.agents.cache import agent_folder
+from agentlab.agents.plugins import find_plugin
 
 _VERSION = "9.9.9"
 
@@ -130,3 +131,22 @@ def test_version_of_something_that_hangs_is_empty(tmp_path):
     hanging = _program(tmp_path / "hang", "exec sleep 30")
     assert npm.reported_version(hanging, timeout=0.2) == ""
     assert npm.reported_version(tmp_path / "gone") == ""
+
+
+@pytest.mark.parametrize("answer", ["2.2.24", "2.2.23"])
+def test_a_plugin_is_installed_with_what_it_needs_or_not_at_all(fake_npm, tmp_path, answer):
+    fake_npm()
+    folder = "node_modules/oh-my-opencode-slim"
+    facts = f'{{"name": "oh-my-opencode-slim", "version": "{answer}"}}'
+    text = f"mkdir -p {folder} node_modules/zod && printf '%s' '{facts}' > {folder}/package.json"
+    _program(tmp_path / "bin" / "npm", text)
+    if answer != slim.VERSION:
+        with pytest.raises(
+            agentlab.StartupError, match=r"npm installed oh-my-opencode-slim 2\.2\.23 in place"
+        ):
+            agentlab.install("oh-my-opencode-slim")
+        assert not [path for path in agent_folder("x", "1").parent.iterdir() if path.is_dir()]
+        return
+    found = agentlab.install("oh-my-opencode-slim")
+    assert found.version == slim.VERSION and (found.executable.parent / "zod").is_dir()
+    assert find_plugin("oh-my-opencode-slim").path == found.executable

@@ -43,6 +43,7 @@ class Fake:
         self.streams: set[web.StreamResponse] = set()
         self.end = b"\n\n"
         self.on_create = None
+        self.create_after_s = 0.0
         self.refusals: list[int] = []
         self.seen: list[tuple[str, list[str], str | None]] = []
         app = web.Application(middlewares=[self._watch])
@@ -135,6 +136,11 @@ class Fake:
     async def _create(self, request):
         body = await request.json()
         session = f"ses_{len(self.sessions)}"
+        if self.create_after_s:  # goes on when the client has given up
+            asyncio.get_running_loop().call_later(
+                self.create_after_s, self.sessions.__setitem__, session, {"id": session, **body}
+            )
+            await asyncio.sleep(60)
         self.sessions[session] = {"id": session, **body}
         if self.on_create is not None:
             await self.on_create(session)
@@ -408,6 +414,23 @@ async def test_a_creation_that_stalls_leaves_no_session_and_touches_no_other(lab
         await lab.prompt("x")
     assert caught.value.code == "orphan_session"
     assert set(lab.fake.sessions) == {"ses_other"}
+
+
+async def test_a_session_that_is_made_after_its_creation_was_given_up_is_found(lab):
+    lab.fake.create_after_s = 3.0
+    with pytest.raises(DriverTimeout) as caught:
+        await lab.prompt("x")
+    assert caught.value.code == "orphan_session" and lab.fake.sessions == {}
+
+
+async def test_a_creation_that_fails_after_the_session_was_made_leaves_none(lab):
+    async def fail(_session):
+        raise web.HTTPInternalServerError
+
+    lab.fake.on_create = fail
+    with pytest.raises(DriverError, match="HTTP 500") as caught:
+        await lab.prompt("x")
+    assert caught.value.code == "orphan_session" and lab.fake.sessions == {}
 
 
 async def test_cancelling_a_creation_leaves_no_session(lab):

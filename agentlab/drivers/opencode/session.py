@@ -25,6 +25,8 @@ _IDLE_S = 5.0
 _DRAIN_S = 0.3
 #: When everything is to end at once.
 HURRY_S = 0.8
+#: How long a session is looked for whose creation got no answer.
+_ORPHAN_S = 5.0
 _FINISHED = ("stop", "length")
 
 
@@ -280,10 +282,8 @@ async def create_session(driver: OpenCode, api: Api, timeout_s: float) -> str:
 
     Raises
     ------
-    DriverTimeout
-        No answer (code ``orphan_session`` when one was found and deleted).
     DriverError
-        Refused.
+        Refused, or no answer (code ``orphan_session`` when a session was found and deleted).
     """
     mark = secrets.token_hex(8)  # others may create sessions on a server that is not ours
     body: dict[str, Any] = {"metadata": {"agentlab": mark}}
@@ -291,24 +291,32 @@ async def create_session(driver: OpenCode, api: Api, timeout_s: float) -> str:
         body["title"] = driver.title
     try:
         session, _ = await api.call("POST", "/session", body, timeout_s=timeout_s)
-    except (DriverTimeout, asyncio.CancelledError) as error:
-        with contextlib.suppress(TimeoutError, AgentlabError):
-            async with asyncio.timeout(timeout_s if isinstance(error, DriverTimeout) else HURRY_S):
-                found = await _delete_marked(api, mark)
-            if found and isinstance(error, DriverTimeout):
-                error.code = "orphan_session"
+    except asyncio.CancelledError:
+        await _delete_orphan(api, mark, HURRY_S, again=True)
+        raise
+    except DriverError as error:  # also after HTTP 500 the session may have been made
+        slow = isinstance(error, DriverTimeout)
+        if await _delete_orphan(api, mark, min(timeout_s, _ORPHAN_S), again=slow):
+            error.code = "orphan_session"
         raise
     if not isinstance(session, dict) or not isinstance(session.get("id"), str):
         raise DriverError("POST /session returned no session id", driver="opencode", code="http_error")
     return session["id"]
 
 
-async def _delete_marked(api: Api, mark: str) -> bool:
-    sessions, _ = await api.call("GET", "/session")
-    made = [s["id"] for s in sessions if (s.get("metadata") or {}).get("agentlab") == mark]
-    for orphan in made:
-        await delete_session(api, orphan)
-    return bool(made)
+async def _delete_orphan(api: Api, mark: str, budget_s: float, *, again: bool) -> bool:
+    """Find the session that was made, or, when looked for again, is made a little later; delete it."""
+    with contextlib.suppress(TimeoutError, AgentlabError):
+        async with asyncio.timeout(budget_s):
+            while True:
+                sessions, _ = await api.call("GET", "/session")
+                made = [s["id"] for s in sessions if (s.get("metadata") or {}).get("agentlab") == mark]
+                for orphan in made:
+                    await delete_session(api, orphan)
+                if made or not again:
+                    return bool(made)
+                await asyncio.sleep(0.2)
+    return False
 
 
 @contextlib.asynccontextmanager
