@@ -259,11 +259,11 @@ class Live:
                 await asyncio.wait_for(self._child.wait(), _CLOSE_S)
         finally:
             self._closed = _finished(self._files)
-            self._final = self._ledger(running=False)
             if self._children is not None:
                 await self._children.close()
             else:
                 await self._child.terminate()
+            self._final = self._ledger(running=False)
 
     async def _order(self, order: dict[str, Any]) -> dict[str, Any]:
         async with self._lock:

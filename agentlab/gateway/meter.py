@@ -122,7 +122,7 @@ class Meter:
         price = self.price(request.model)
         assert price is not None
         cap, source = request.max_output_tokens, "agent"
-        if cap is None:
+        if cap is None or cap <= 0:  # 0 and -1 mean "as much as you like" to some servers
             cap, source = self._cap, "assumed"
             capped = dialect.with_output_cap(request, cap)
             if capped is not None:
