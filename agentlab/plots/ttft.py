@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import ConfigError
 from . import words
+from .arms import arm_legend, time_scale
 from .canvas import caption, caption_height, new_figure, remember
 from .style import FAINT, INK, MUTED, ArmStyle, arm_styles, dress, style
+from .ttft_ecdf import distributions, draw_ecdf
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +31,6 @@ RUNGS: dict[str, str] = {
 
 _WIDTH = 7.4
 _MOST_DOTS = 400
-_LOG_FROM = 20.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +46,11 @@ class _Line:
 
 
 def plot_ttft(
-    recs_or_turns: Recordings | pd.DataFrame, *, ax: Axes | None = None, warmup: bool = False
+    recs_or_turns: Recordings | pd.DataFrame,
+    *,
+    kind: Literal["ladder", "ecdf"] = "ladder",
+    ax: Axes | None = None,
+    warmup: bool = False,
 ) -> Axes:
     """Draw the TTFT ladder per arm: each turn, the median of each run, and the median of the arm.
 
@@ -57,6 +62,9 @@ def plot_ttft(
     ----------
     recs_or_turns : Recordings or pandas.DataFrame
         Recordings, or their table `turns`. Only eligible runs are drawn.
+    kind : {"ladder", "ecdf"}
+        ``"ecdf"`` draws how `ttft_ms` is distributed instead: per arm the share of turns, with a 95 % band
+        from resampling whole runs where there are at least 5.
     ax : matplotlib.axes.Axes, optional
         Where to draw.
     warmup : bool, default False
@@ -70,7 +78,8 @@ def plot_ttft(
     Raises
     ------
     ConfigError
-        If it is neither Recordings nor a table of turns. A table without turns is drawn, with the reason.
+        If it is neither Recordings nor a table of turns, or `kind` is another word.
+        A table without turns is drawn, with the reason.
 
     Examples
     --------
@@ -79,6 +88,8 @@ def plot_ttft(
     >>> plot_ttft(turns).get_xlabel()
     'ms after the prompt was sent'
     """
+    if kind not in ("ladder", "ecdf"):
+        raise ConfigError(f"plot_ttft(kind={kind!r}): must be 'ladder' or 'ecdf'")
     turns, runs = _tables(recs_or_turns)
     used = turns[_true(turns, "eligible", default=True)]
     if not warmup:
@@ -86,12 +97,18 @@ def plot_ttft(
     # In the order of the study, as the figure of estimates has them: an arm keeps its colour.
     stated = () if runs is None else getattr(recs_or_turns, "arms", ())
     arms = list(dict.fromkeys(map(str, [*stated, *(runs if runs is not None else turns)["arm"]])))
-    lines = _lines(used, arms)
-    notes = _caption(turns, used, runs, arms, lines, warmup=warmup)
+    coverage = _coverage(turns, used, runs, arms, warmup=warmup)
     with style():
-        target = _draw(lines, arms, notes, ax) if lines else _empty(ax, notes)
+        if kind == "ecdf" and (by_arm := distributions(used, arms)):
+            target = draw_ecdf(by_arm, arms, used, coverage, ax)
+        elif kind == "ladder" and (lines := _lines(used, arms)):
+            target = _draw(lines, arms, _caption(used, arms, lines, coverage), ax)
+        else:
+            target = _empty(ax, coverage)
     studies = list(dict.fromkeys(map(str, turns["study"].dropna()))) if "study" in turns else []
     origin = {"metrics": [], "arms": arms, "studies": [{"name": name} for name in studies], "warmup": warmup}
+    if kind != "ladder":
+        origin |= {"kind": kind, "levels": [0.95], "seeds": [0]}
     remember(target, "plot_ttft", origin)
     return target
 
@@ -164,7 +181,7 @@ def _draw(lines: list[_Line], arms: list[str], notes: list[str], ax: Axes | None
     for line in lines:
         y = rungs.index(line.rung) * pitch + arms.index(line.arm)
         _draw_line(target, y, line, styles[line.arm])
-    _scale(target, lines)
+    time_scale(target, [value for line in lines for value in line.turns])
     middle = (len(arms) - 1) / 2
     target.set_yticks([i * pitch + middle for i in range(len(rungs))], labels=rungs)
     target.tick_params(axis="y", length=0, labelsize=8.5)
@@ -172,7 +189,7 @@ def _draw(lines: list[_Line], arms: list[str], notes: list[str], ax: Axes | None
     for i in range(1, len(rungs)):
         target.axhline(i * pitch - 0.85, color=FAINT, linewidth=0.5, zorder=0)
     target.spines["left"].set_visible(False)
-    _legend(target, arms, styles)
+    arm_legend(target, arms, styles)
     caption(target, notes, own=ax is None)
     return target
 
@@ -207,37 +224,6 @@ def _counts(line: _Line) -> str:
     return f"{said}, not in {words.count(line.n_without, 'turn')}" if line.n_without else said
 
 
-def _scale(ax: Axes, lines: list[_Line]) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    values = [value for line in lines for value in line.turns]
-    label = "ms after the prompt was sent"
-    if min(values) > 0 and max(values) / min(values) > _LOG_FROM:
-        ax.set_xscale("log")
-        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if max(values) / min(values) < 300 else (1,)))
-        ax.xaxis.set_minor_locator(NullLocator())
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.10g}"))
-        label += " (log scale)"
-    else:
-        ax.set_xlim(left=min(0.0, min(values)))
-    ax.set_xlabel(label)
-
-
-def _legend(ax: Axes, arms: list[str], styles: dict[str, ArmStyle]) -> None:
-    from matplotlib.lines import Line2D
-
-    handles = [
-        Line2D([], [], linestyle="none", marker=styles[arm].marker, color=styles[arm].color, markersize=6.5,
-               markeredgecolor=INK, label=arm)
-        for arm in arms
-    ]  # fmt: skip
-    columns = max(1, min(len(arms), 88 // (max(map(len, arms)) + 6)))
-    ax.legend(
-        handles=handles, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=columns,
-        borderaxespad=0.3, handletextpad=0.2, columnspacing=1.4, frameon=False,
-    )  # fmt: skip
-
-
 def _empty(ax: Axes | None, notes: list[str]) -> Axes:
     target = ax if ax is not None else new_figure(_WIDTH, 1.4).add_subplot()
     target.set_axis_off()
@@ -249,22 +235,20 @@ def _empty(ax: Axes | None, notes: list[str]) -> Axes:
     return target
 
 
-def _caption(
-    turns: pd.DataFrame,
-    used: pd.DataFrame,
-    runs: pd.DataFrame | None,
-    arms: list[str],
-    lines: list[_Line],
-    *,
-    warmup: bool,
+def _caption(used: pd.DataFrame, arms: list[str], lines: list[_Line], coverage: list[str]) -> list[str]:
+    said = "Bar: median of a run. Marker: median of all turns."
+    if any(len(line.turns) > len(line.runs) for line in lines):
+        said = f"Dot: a turn. {said}"
+    if max(len(used[used["arm"] == arm]) for arm in arms) > _MOST_DOTS:
+        said += f" At most {_MOST_DOTS} dots a line are drawn, evenly by rank."
+    drawn = {line.rung for line in lines}
+    never = [rung for column, rung in RUNGS.items() if column in used and rung not in drawn]
+    return [said, *coverage, *([f"Not seen in any turn: {', '.join(never)}."] if never else [])]
+
+
+def _coverage(
+    turns: pd.DataFrame, used: pd.DataFrame, runs: pd.DataFrame | None, arms: list[str], *, warmup: bool
 ) -> list[str]:
-    notes: list[str] = []
-    if lines:
-        notes.append("Bar: median of a run. Marker: median of all turns.")
-        if any(len(line.turns) > len(line.runs) for line in lines):
-            notes[0] = f"Dot: a turn. {notes[0]}"
-        if max(len(used[used["arm"] == arm]) for arm in arms) > _MOST_DOTS:
-            notes[0] += f" At most {_MOST_DOTS} dots a line are drawn, evenly by rank."
     parts = [_arm_coverage(turns, used, runs, arm) for arm in arms]
     left_out = int(_true(turns, "warmup", default=False).sum())
     rule = (
@@ -274,12 +258,7 @@ def _caption(
         if warmup
         else f" Warm-up turns left out: {left_out:,}."
     )
-    notes.append(f"Used: {'; '.join(parts)}.{rule}" if parts else "There is no run.")
-    drawn = {line.rung for line in lines}
-    never = [rung for column, rung in RUNGS.items() if column in used and rung not in drawn]
-    if never and lines:
-        notes.append(f"Not seen in any turn: {', '.join(never)}.")
-    return notes
+    return [f"Used: {'; '.join(parts)}.{rule}" if parts else "There is no run."]
 
 
 def _arm_coverage(turns: pd.DataFrame, used: pd.DataFrame, runs: pd.DataFrame | None, arm: str) -> str:

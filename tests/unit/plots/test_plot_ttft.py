@@ -165,3 +165,44 @@ def test_provenance_names_study_and_arms() -> None:
     (drawing,) = origin_of(plot_ttft(turns_frame()).figure)["drawn_by"]  # pyright: ignore[reportArgumentType]
     assert drawing["function"] == "plot_ttft"
     assert drawing["studies"] == [{"name": "s"}] and drawing["arms"] == ["stable", "volatile"]
+
+
+def test_ecdf_is_the_share_of_turns_and_says_what_its_band_is(look) -> None:
+    ax = plot_ttft(turns_frame(n_runs=6), kind="ecdf")
+    stable, volatile = (line for line in ax.lines)
+    assert list(stable.get_xdata()) == [101.0, 101.0, 111.0, 121.0, 131.0, 141.0, 151.0]
+    assert list(stable.get_ydata()) == pytest.approx([0, 1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6, 1])
+    assert stable.get_linestyle() != volatile.get_linestyle()
+    assert len(ax.collections) == 2
+    said = look.said(ax.figure)
+    assert "Band: 95 % at each time by itself" in said
+    assert "Used: stable 6 turns of 6 runs; volatile 6 turns of 6 runs. Warm-up turns left out: 12." in said
+    assert look.overlaps(ax.figure) == []
+    assert origin_of(ax.figure)["drawn_by"][0]["kind"] == "ecdf"  # pyright: ignore[reportArgumentType]
+
+
+def test_ecdf_without_a_band_and_with_unknown_times_says_so(look) -> None:
+    frame = turns_frame(n_runs=4)
+    frame.loc[frame["run_id"] == "volatile-1", "ttft_ms"] = pd.NA
+    ax = plot_ttft(frame, kind="ecdf")
+    assert not ax.collections
+    said = look.said(ax.figure)
+    assert "No band, fewer than 5 runs: stable, volatile." in said
+    assert "TTFT unknown, left out: volatile 1 turn." in said
+
+
+@pytest.mark.parametrize("frame", [turns_frame().iloc[:0], turns_frame()[["arm", "run_id"]]])
+def test_ecdf_of_nothing_is_said(frame: pd.DataFrame, look) -> None:
+    assert "Nothing to draw" in look.said(plot_ttft(frame, kind="ecdf").figure)
+
+
+def test_an_arm_keeps_its_colour_when_another_has_no_value() -> None:
+    frame = turns_frame(n_runs=5)
+    both = plot_ttft(frame, kind="ecdf").lines[1].get_color()
+    frame.loc[frame["arm"] == "stable", "ttft_ms"] = pd.NA
+    assert [line.get_color() for line in plot_ttft(frame, kind="ecdf").lines] == [both]
+
+
+def test_another_kind_is_refused() -> None:
+    with pytest.raises(ConfigError, match="'ladder' or 'ecdf'"):
+        plot_ttft(turns_frame(), kind="cdf")  # type: ignore[arg-type]
