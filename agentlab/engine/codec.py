@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -23,7 +24,7 @@ def encode(value: Any, where: str = "") -> Any:  # noqa: ANN401
     Parameters
     ----------
     value : object
-        JSON data, paths, and frozen dataclasses of importable modules, nested at will.
+        JSON data, paths, decimals, and frozen dataclasses of importable modules, nested at will.
     where : str
         Name of the setting, for messages.
 
@@ -43,6 +44,8 @@ def encode(value: Any, where: str = "") -> Any:  # noqa: ANN401
     """
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
+    if isinstance(value, Decimal):
+        return format(value, "f")  # settings that take a decimal take its text
     if isinstance(value, Path):
         return {_PATH: str(value)}
     if isinstance(value, Mapping):

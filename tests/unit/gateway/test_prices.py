@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from agentlab.engine.codec import decode, encode
 from agentlab.errors import ConfigError, MissingExtra
+from agentlab.gateway import Gateway, Pin
 from agentlab.gateway.prices import Price
 from agentlab.gateway.usage import read_usage
 
@@ -159,6 +161,19 @@ def test_a_price_survives_as_plain_data() -> None:
     again = Price.from_dict(json.loads(json.dumps(price.to_dict())))
     assert again == price and hash(again) == hash(price)
     assert price.as_of == "2026-01-02" and price.to_dict()["cache_read"] == "0.1"
+
+
+def test_a_gateway_with_a_price_crosses_to_the_measuring_process() -> None:
+    pin = Pin(system="s", tools=[{"name": "read", "description": "d", "parameters": {"a": [1]}}])
+    price = Price(3, 15, "0.3", above_tokens=10, above=Price(6, 30), as_of="2026-01-02")
+    for settings in (
+        Gateway(
+            "http://127.0.0.1/v1", price=price, budget_usd="0.10", tools=["read"], mode="pinned", pin=pin
+        ),
+        Gateway("http://127.0.0.1/v1", price={"m": price}, admit="json:dumps", max_total_requests=3),
+    ):
+        assert decode(json.loads(json.dumps(encode(settings)))) == settings
+    assert encode(price)["input"] == "3"
 
 
 def test_without_the_table_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
