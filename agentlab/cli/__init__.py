@@ -26,7 +26,7 @@ from ..errors import (
 )
 from .outcome import DONE, FAILED, INTERRUPTED, USAGE, say
 from .parser import make_parser
-from .shell import in_shell
+from .shell import ShellWords
 
 __all__ = ["main"]
 
@@ -62,7 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options, rest = parser.parse_known_args(argv)
     if rest:
         options.parser.error(f"unrecognized arguments: {' '.join(rest)}")
-    with _termination_as_interrupt(), _warnings_in_a_line():
+    words: Any = ShellWords(sys.stderr)
+    with _termination_as_interrupt(), _warnings_in_a_line(), contextlib.redirect_stderr(words):
         try:
             return options.command(options)
         except KeyboardInterrupt as error:
@@ -84,7 +85,7 @@ def _problem(message: str, code: int, debug: bool) -> int:
         import traceback
 
         traceback.print_exc()
-    *lines, last = in_shell(message).splitlines() or [""]
+    *lines, last = message.splitlines() or [""]
     say(" ".join([*(line if line.endswith((".", ":")) else f"{line}." for line in lines), last]))
     return code
 
@@ -115,7 +116,7 @@ def _warnings_in_a_line() -> Generator[None]:
 
         def in_a_line(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:  # noqa: ANN401
             if issubclass(category, AgentlabWarning):
-                say(f"note: {in_shell(str(message))}")
+                say(f"note: {message}")
             else:
                 show(message, category, *where, **more)
 

@@ -25,6 +25,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
         "attach", parents=[shared], help=text, description=f"{text}. ^C ends the view, not the study."
     )
     completes(parser.add_argument("study", type=Path, metavar="STUDY", help="its folder"), studies)
+    parser.add_argument("--cancel", action="store_true", help="end it; what was measured is kept")
     parser.add_argument("--progress", choices=("auto", "text", "none"), default="auto")
     parser.set_defaults(command=_run)
 
@@ -32,6 +33,9 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
 def _run(options: argparse.Namespace) -> int:
     from ..host.attach import attach
 
-    recordings = attach(options.study, progress=options.progress).result()
+    running = attach(options.study, progress=options.progress)
+    if options.cancel:
+        running.cancel()
+    recordings = running.result()
     print(recordings)
     return judge(recordings)

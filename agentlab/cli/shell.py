@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from typing import Any, TextIO
 
 #: keyword of Python -> option, where they differ in more than dashes.
 _OPTIONS = {
@@ -24,7 +25,8 @@ _OURS = "record|OpenCode|Timeouts|Scenario|Gateway|report|export"
 
 _LOAD = re.compile(r"agentlab\.load\((['\"])(?P<path>.+?)\1\)")
 _COMMAND = re.compile(
-    r"(?:agentlab\.|al\.)?\b(?P<name>attach|install)\((?:(['\"])(?P<value>.*?)\2[^()]*|\.\.\.)\)"
+    r"(?:agentlab\.|al\.)?\b(?P<name>attach|install)"
+    r"\((?:(['\"])(?P<value>.*?)\2(?:, version=(['\"])(?P<version>.*?)\4)?|\.\.\.)\)"
 )
 _SCRIPT = re.compile(r"ScriptedModel\.load\((['\"])(?P<value>.*?)\1\)")
 _URL = re.compile(r"Gateway\((['\"])(?P<value>[^'\"]*)\1\)")
@@ -36,6 +38,7 @@ _KEYWORD = re.compile(
 )
 _SETTING = re.compile(rf"(?<![-\w])(?<!--arm NAME )(?P<name>{'|'.join(_SETTINGS)})=(?=[^\w'\"\[{{.]|$)")
 _PHRASES = {
+    "Cancel or .cancel() ends it": "with --cancel it is ended",
     "The same record(...) call": "The same command",
     "run the same call again": "run the same command again",
 }
@@ -73,8 +76,39 @@ def in_shell(message: str) -> str:
     return _SETTING.sub(lambda m: f"--arm NAME {m['name']}=", message)
 
 
+class ShellWords:
+    """A stream on which agentlab's own lines, also those of progress, come in the words of the shell.
+
+    Parameters
+    ----------
+    stream : text stream
+        Where they go; all else passes unchanged.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a piece of text.
+
+        Parameters
+        ----------
+        text : str
+            A line that begins with ``agentlab: `` is put into the words of the shell.
+
+        Returns
+        -------
+        int
+        """
+        return self._stream.write(in_shell(text) if text.startswith("agentlab: ") else text)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return getattr(self._stream, name)
+
+
 def _command(match: re.Match[str]) -> str:
-    return f"agentlab {match['name']}" + (f" {shlex.quote(match['value'])}" if match["value"] else "")
+    line = f"agentlab {match['name']}" + (f" {shlex.quote(match['value'])}" if match["value"] else "")
+    return f"{line} --version {shlex.quote(match['version'])}" if match["version"] else line
 
 
 def _call(match: re.Match[str]) -> str:

@@ -27,7 +27,7 @@ from agentlab.cli.shell import in_shell
         ("nobody records it; 1 of 2 runs are kept: agentlab.load('s'). The same record(...) call resumes it",
          "nobody records it; 1 of 2 runs are kept: agentlab compare s. The same command resumes it"),
         ("shown by agentlab.attach('a b')", "shown by agentlab attach 'a b'"),
-        ("install('codex9', version='x y'): give", "agentlab install codex9: give"),
+        ("install('codex9', version='x y'): give", "agentlab install codex9 --version 'x y': give"),
         ("scenario.turns[0] is 'a' there, 'b' here", "scenario.turns[0] is 'a' there, 'b' here"),
         ("arms.a.settings.title is True there", "arms.a.settings.title is True there"),
         ('--arm setting "x": write KEY=VALUE', '--arm setting "x": write KEY=VALUE'),
