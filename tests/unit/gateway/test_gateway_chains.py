@@ -63,7 +63,7 @@ def test_sessions_and_body_keys_are_conversations_of_their_own() -> None:
 
 def test_side_requests_do_not_disturb_the_main_chain() -> None:
     say = Talk()
-    title = {"tools": (), "system": "You are a title generator. You output ONLY a thread title."}
+    title: dict[str, Any] = {"tools": (), "system": "You are a title generator. You output ONLY a thread title."}
     assert say("Generate a title", **title) == Link("title")
     say("a")
     assert say("Generate a title", **title).attempt == 2
