@@ -63,7 +63,7 @@ def record(
     kernel : str, optional
         Kernelspec of the measuring kernel.
     detach : float or False
-        Deadline in seconds (1 to 30 days) after which the study ends by itself, whatever became of this
+        Deadline in seconds (1 s to 30 days) after which the study ends by itself, whatever became of this
         notebook or script: it survives restart, shutdown and death of this kernel, and
         :func:`agentlab.attach` finds it again. An interrupt then only stops the waiting; Cancel ends the
         study. ``host="auto"`` is then a kernel of its own, also in a script. False: the study ends with this

@@ -189,7 +189,7 @@ def test_it_ends_by_itself_when_it_is_done(owner: Notebook, capsys: pytest.Captu
 
 @pytest.mark.parametrize("how", ["alive", "kill"])
 def test_its_deadline_ends_it(owner: Notebook, how: str) -> None:
-    study = Detached(owner.folder, owner.run, detach=2)
+    study = Detached(owner.folder, owner.run, detach=3)
     if how == "kill":
         owner.end("kill")
     study.check_going_on()
@@ -206,7 +206,7 @@ def test_its_deadline_ends_it(owner: Notebook, how: str) -> None:
 
 
 def test_its_deadline_cuts_off_clean_up_that_hangs(owner: Notebook) -> None:
-    study = Detached(owner.folder, owner.run, detach=2, cleanup_s=60)
+    study = Detached(owner.folder, owner.run, detach=3, cleanup_s=60)
     owner.end("kill")
     time.sleep(max(0.0, study.lease.left_s()))
     study.check_gone(5)
