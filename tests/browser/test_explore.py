@@ -91,7 +91,7 @@ def test_look_choose_drill_down_take_out_close(opened: NotebookPage, shots: Path
     # drill down: an estimate, its runs, one run in time
     button("stable − volatile").first.click()
     expect(
-        output.get_by_text("time to first token, median of stable and volatile: 16 runs, 12 used")
+        output.get_by_text("time to first token, median of stable and volatile: 16 runs, 8 used")
     ).to_be_visible()
     output.locator("select", has_text="worst first").select_option("as recorded")
     button("Next").click()

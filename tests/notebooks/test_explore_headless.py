@@ -43,7 +43,7 @@ def test_the_output_is_a_card_with_its_figures(executed: tuple[Any, Path, float]
     assert set(data) == {"text/plain", "text/html", "image/png"}
     assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG")
     assert data["text/html"].count("data:image/png;base64,") == 2  # estimates and timeline
-    assert "left out (stable\u00a02, volatile\u00a01)" in data["text/plain"]
+    assert "left out (stable 2, volatile 1)" in data["text/plain"]
     assert "widgets" not in notebook.metadata
     (cpu,) = [float(output.data["text/plain"]) for output in notebook.cells[1].outputs]
     assert cpu < 5  # s since the kernel's begin, imports and both figures inside

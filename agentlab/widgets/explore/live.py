@@ -6,6 +6,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ...errors import ConfigError
 from .. import markup
 from ..estimates import cells_of, title_of
 from . import pictures, pieces, static
@@ -92,9 +93,13 @@ class Live:
     # -- what follows: on the loop
 
     def _change(self, field: str, value: object) -> None:
-        view = self._explorer.view
+        view, changes = self._explorer.view, {field: value}
+        if field == "arms" and isinstance(value, tuple) and view.reference not in value:
+            if not value:
+                raise ConfigError("choose at least one arm")
+            changes["reference"] = value[0]  # who leaves the reference out wants another one
         if getattr(view, field) != value:
-            self._explorer.look(view.but(**{field: value}))
+            self._explorer.look(view.but(**changes))
 
     def _save(self) -> None:
         self._parts.saved.value = markup.notes([repr(self._explorer.save(self._parts.stem.value))])

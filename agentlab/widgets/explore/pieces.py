@@ -11,8 +11,8 @@ from ...plots import words
 from ...plots.rows import Row
 from .. import markup
 from ..estimates import badges, cells_of, whiskers
+from .runs import RunRow
 from .scene import Scene, key
-from .study import RunRow
 
 if TYPE_CHECKING:
     import pandas as pd

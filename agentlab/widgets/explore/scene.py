@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from ...plots import words
 from ...plots.captions import estimates_caption, noted
 from ...plots.rows import Row, read_rows
-from .study import RunRow, Study
+from .runs import RunRow
+from .study import Study
 from .view import View
 
 if TYPE_CHECKING:

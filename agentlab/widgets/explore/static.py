@@ -15,7 +15,7 @@ from .scene import PAGE, Scene, key
 if TYPE_CHECKING:
     from ...plots.rows import Row
     from .explorer import Explorer
-    from .study import RunRow
+    from .runs import RunRow
 
 _NAMES = ["arm", "estimate", "interval", "", "stands on", "doubts"]
 _RUNS = ["run", "arm", "block", "value", "", "state"]

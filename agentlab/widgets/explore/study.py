@@ -2,55 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ConfigError, UnstableWarning
 from ...stats.metrics import CACHE_REPORT, Metric, named, names
+from .runs import Key, RunRow, run_values, runs_behind
 from .view import View
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...recording import Recording, Recordings
+    from ...recording import Recordings
 
 #: Shown first where they have data.
 _FIRST = ("TTFT", "TURN_LATENCY", "CACHE_HIT_RATE", "COST")
 _MOST_KEPT = 64
-
-Key = tuple[str, str]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class RunRow:
-    """One run behind an estimate.
-
-    Parameters
-    ----------
-    key : (str, str)
-        Study and run id.
-    arm : str
-        Condition.
-    block : int or None
-        0-based.
-    value : float or None
-        The metric of this run alone.
-    state : str
-        ``used``, or why the estimate does not stand on it.
-    issues : tuple of str
-        Codes of its issues.
-    """
-
-    key: Key
-    arm: str
-    block: int | None
-    value: float | None
-    state: str
-    issues: tuple[str, ...]
 
 
 class Study:
@@ -67,7 +35,7 @@ class Study:
     def __init__(self, recs: Recordings, metrics: Sequence[object] = ()) -> None:
         self.recs = recs
         given = [_metric(metric) for metric in metrics]
-        self._kept: dict[Any, Any] = {}
+        self._kept: dict[Any, Any] = {}  # the oldest goes first
         report = {metric.name for metric in CACHE_REPORT}
         others = [named(name) for name in names() if name not in report]
         self.metrics = {metric.name: metric for metric in given}
@@ -100,7 +68,7 @@ class Study:
         if not view.without:
             return ""
         by_arm = self.left_out_by_arm(view)
-        counts = ", ".join(f"{arm}\u00a0{by_arm.get(arm, 0)}" for arm in view.arms)
+        counts = ", ".join(f"{arm} {by_arm.get(arm, 0)}" for arm in view.arms)
         return f"Filter: eligible runs with {' or '.join(view.without)} are left out ({counts})."
 
     def left_out_by_arm(self, view: View) -> dict[str, int]:
@@ -117,32 +85,40 @@ class Study:
         return self.once(("estimates", view.metrics, view.question), lambda: self._join(view))
 
     def _join(self, view: View) -> pd.DataFrame:
-        """Put metrics together: each is estimated on its own, so that one more costs only itself."""
+        """Put metrics together; those that were estimated before are not estimated again."""
         import pandas as pd
 
-        alone = [
-            self.once((name, view.question), partial(self._compare, name, view)) for name in view.metrics
-        ]
-        frame = pd.concat(alone, ignore_index=True)
-        about = alone[0].attrs["agentlab"]
-        labels = {name: label for one in alone for name, label in one.attrs["agentlab"]["labels"].items()}
+        parts = {name: self._kept.get((name, view.question)) for name in view.metrics}
+        new = [name for name, part in parts.items() if part is None]
+        if new:
+            frame = self._compare(new, view)
+            for name in new:
+                parts[name] = self._keep((name, view.question), frame[frame["metric"] == name])
+        frame = pd.concat(parts.values(), ignore_index=True)
+        about = {
+            **parts[view.metrics[0]].attrs["agentlab"],
+            "labels": {name: self.metric(name).title for name in view.metrics},
+        }
         note = self.filter_note(view)
-        frame.attrs["agentlab"] = {**about, "labels": labels, **({"notes": [note]} if note else {})}
+        frame.attrs["agentlab"] = {**about, "notes": [note]} if note else about
         return frame
 
-    def _compare(self, name: str, view: View) -> pd.DataFrame:
+    def _compare(self, metrics: list[str], view: View) -> pd.DataFrame:
         from ...stats.compare import compare
 
         with warnings.catch_warnings():  # the rows themselves say it
             warnings.simplefilter("ignore", UnstableWarning)
             return compare(
-                _Kept(self.recs, view.arms, self.left_out(view.without)),
-                self.metric(name),
+                self.once(("kept", view.arms, view.without), lambda: self._filtered(view)),
+                *map(self.metric, metrics),
                 reference=view.reference,
                 paired=view.paired,
                 level=view.level,
                 interval=view.interval,  # pyright: ignore[reportArgumentType]
             )
+
+    def _filtered(self, view: View) -> _Kept:
+        return _Kept(self.recs, view.arms, self.left_out(view.without))
 
     def metric(self, name: str) -> Metric:
         """Find a metric by its name, those without data too."""
@@ -193,10 +169,13 @@ class Study:
             return []
         name, kind, arm = view.estimate
         arms = [arm] if kind == "level" or view.reference is None else [arm, view.reference]
-        out, values = self.left_out(view.without), self.values(name)
-        rows = [
-            _row(run, values.get((run.info.study, run.run_id)), out) for run in self.recs if run.arm in arms
-        ]
+        rows = runs_behind(
+            self.recs,
+            arms,
+            values=self.once(("values", name), lambda: self._values(self.metric(name))),
+            left_out=self.left_out(view.without),
+            paired=kind != "level" and self._paired(view),
+        )
         if view.listed != "all":
             rows = [row for row in rows if (row.state == "used") == (view.listed == "used")]
         if view.order == "as recorded":
@@ -204,20 +183,17 @@ class Study:
         sign = -1 if (self.metric(name).better != "higher") == (view.order == "worst first") else 1
         return sorted(rows, key=lambda row: (row.value is None, sign * (row.value or 0.0)))
 
-    def values(self, name: str) -> dict[Key, float]:
-        """Compute a metric of each run alone; a run without a known value is not in it."""
-        return self.once(("values", name), lambda: self._values(self.metric(name)))
+    def _paired(self, view: View) -> bool:
+        """Say whether the picked difference was taken within blocks."""
+        name, kind, arm = view.estimate or ("", "", "")
+        frame = self.estimates(view)
+        own = (frame["metric"] == name) & (frame["kind"] == kind) & (frame["arm"] == arm)
+        return bool(frame["paired"][own].fillna(value=False).any())
 
     def _values(self, metric: Metric) -> dict[Key, float]:
-        from ...stats.reduce import measure
         from ...stats.runs import Runs
 
-        runs = self.once("runs", lambda: Runs(self.recs))
-        alone = dataclasses.replace(metric, per_run=True)
-        got = measure(runs, alone)
-        studies = [str(study) for study in runs.frame["study"]]
-        pairs = zip(studies, runs.run_id, got.a / got.b.clip(1e-300), got.has_data, strict=True)
-        return {(s, str(run)): float(v) for s, run, v, known in pairs if known and math.isfinite(v)}
+        return run_values(self.once("runs", lambda: Runs(self.recs)), metric)
 
     def _has_data(self, metric: Metric) -> bool:
         """Say whether any eligible run has a value; a table that cannot be read has none."""
@@ -229,11 +205,13 @@ class Study:
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:  # noqa: ANN401
         """Return what `make` gave for this key before, or let it make it."""
-        if key not in self._kept:
-            while len(self._kept) >= _MOST_KEPT:
-                del self._kept[next(iter(self._kept))]
-            self._kept[key] = make()
-        return self._kept[key]
+        return self._kept[key] if key in self._kept else self._keep(key, make())
+
+    def _keep(self, key: Any, value: Any) -> Any:  # noqa: ANN401
+        while len(self._kept) >= _MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+        self._kept[key] = value
+        return value
 
 
 def _metric(metric: object) -> Metric:
@@ -257,14 +235,3 @@ class _Kept:
         self.table = recs.table
         self.arms = recs.arms
         self.studies = recs.studies
-
-
-def _row(run: Recording, value: float | None, out: Mapping[Key, tuple[str, ...]]) -> RunRow:
-    key = (run.info.study, run.run_id)
-    state = "used" if run.eligible else "discarded: " + ", ".join(run.info.discard_codes)
-    if key in out:
-        state = "left out: " + ", ".join(out[key])
-    elif run.eligible and value is None:
-        state = "no value"
-    codes = tuple(dict.fromkeys(issue.code for issue in run.issues))
-    return RunRow(key=key, arm=run.arm, block=run.info.block, value=value, state=state, issues=codes)

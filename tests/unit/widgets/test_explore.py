@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,17 @@ def test_estimates_are_those_of_compare(recs: al.Recordings, view: Explorer) -> 
     )
 
 
+def test_what_is_kept_is_bounded_and_answers_stay_right(
+    recs: al.Recordings, view: Explorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentlab.widgets.explore.study._MOST_KEPT", 2)
+    for metrics in (("TTFT",), ("TTFT", "CACHE_HIT_RATE"), ("CACHE_HIT_RATE", "TTFT", "TURN_LATENCY")):
+        view.show(metrics=metrics)
+        pd.testing.assert_frame_equal(view.estimates, al.compare(recs, *metrics, reference="stable"))
+        assert view.estimates.attrs == al.compare(recs, *metrics, reference="stable").attrs
+    assert len(view.study._kept) <= 2
+
+
 def test_the_filter_changes_n_and_is_said(view: Explorer) -> None:
     before = view.estimates.set_index(["metric", "kind", "arm"])["n_runs"]
     view.show(without=("not_quiet",))
@@ -63,7 +76,7 @@ def test_the_filter_changes_n_and_is_said(view: Explorer) -> None:
     assert after["n_discarded"]["TTFT", "level", "volatile"] == 1
     assert view.scene.stands_on[level] == "6 runs, 2 left out"
     assert view.scene.stands_on["TTFT", "level", "volatile"] == "6 runs, 1 discarded, 1 left out"
-    said = "Filter: eligible runs with not_quiet are left out (stable\u00a02, volatile\u00a01)."
+    said = "Filter: eligible runs with not_quiet are left out (stable 2, volatile 1)."
     assert view.scene.notes[0] == said
     assert said in repr(view)
     caption = view.figure().figure.get_supxlabel()
@@ -89,6 +102,36 @@ def test_the_runs_behind_a_difference_are_those_of_both_arms(view: Explorer) -> 
     view.show(estimate=("TTFT", "difference", "volatile"))
     assert {run.arm for run in view.scene.runs} == {"stable", "volatile"}
     assert len(view.scene.runs) == 16
+
+
+@pytest.mark.parametrize(("paired", "without"), [(True, ()), (True, ("not_quiet",)), (False, ("not_quiet",))])
+def test_a_run_whose_block_is_dropped_is_not_called_used(
+    view: Explorer, paired: bool, without: tuple[str, ...]
+) -> None:
+    view.show(estimate=("TTFT", "difference", "volatile"), paired=paired, without=without)
+    used = [run for run in view.scene.runs if run.state == "used"]
+    row = view.estimates.query("metric == 'TTFT' and kind == 'difference'").iloc[0]
+    if paired:
+        assert len({run.block for run in used}) == row["n_blocks"] == len(used) / 2
+        assert "block dropped" in {run.state for run in view.scene.runs}
+    else:
+        assert len(used) == row["n_runs"] == 12
+
+
+def test_a_run_made_again_spoils_no_block(tmp_path: Path) -> None:
+    study = doubtful_study(tmp_path / "cache")
+    first = next(f for f in sorted(study.glob("runs/*/run.json")) if '"stable"' in f.read_text())
+    run = json.loads(first.read_text())
+    shutil.copytree(first.parent, again := study / "runs" / f"0099-{run['arm']}")
+    cut = run | {"run_id": again.name, "sequence": 99, "status": "cancelled"}
+    (again / "run.json").write_text(json.dumps(cut))
+    view = explore(al.load(study), "TTFT").show(estimate=("TTFT", "difference", "volatile"), paired=True)
+    states = {row.key[1]: row.state for row in view.scene.runs}
+    assert states[again.name] == "discarded: cancelled" and states[run["run_id"]] == "used"
+    assert (
+        list(states.values()).count("used") / 2
+        == view.estimates.query("kind == 'difference'")["n_blocks"].item()
+    )
 
 
 def test_a_runs_value_is_the_metric_of_that_run_alone(recs: al.Recordings, view: Explorer) -> None:
@@ -174,7 +217,8 @@ def test_the_code_gives_the_same_estimates(recs: al.Recordings, changes: dict[st
     names = executed(view)
     pd.testing.assert_frame_equal(names["estimates"], view.estimates)
     assert names["estimates"].attrs == view.estimates.attrs
-    assert names["ax"].figure.get_supxlabel() == view.figure().figure.get_supxlabel()
+    if "without" in changes:
+        assert names["ax"].figure.get_supxlabel() == view.figure().figure.get_supxlabel()
 
 
 def test_the_code_of_the_shipped_example_names_no_folder_of_this_machine() -> None:

@@ -34,10 +34,18 @@ class FakeHandle:
         self.updates.append(bundle)
 
 
+def fake_picture(_: object, *, dpi: int = 0) -> bytes:
+    """Stand in for a figure, which takes half a second; it cannot show that one is drawn."""
+    return b"\x89PNG"
+
+
 class Shown:
     """A live view on a fake loop."""
 
-    def __init__(self, recs: al.Recordings, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, recs: al.Recordings, monkeypatch: pytest.MonkeyPatch, *, drawn: bool = False) -> None:
+        if not drawn:
+            for name in ("estimates_picture", "timeline_picture"):
+                monkeypatch.setattr(f"agentlab.widgets.explore.pictures.{name}", fake_picture)
         self.handle, self.loop, self.displayed = FakeHandle(), FakeLoop(), list[dict[str, Any]]()
         self.view = explore(recs, "TTFT", "CACHE_HIT_RATE")
 
@@ -88,7 +96,10 @@ def test_a_click_only_asks(shown: Shown) -> None:
     assert shown.view.view.estimate == ("TTFT", "difference", "volatile")
 
 
-def test_from_an_estimate_to_its_runs_to_one_run(shown: Shown) -> None:
+def test_from_an_estimate_to_its_runs_to_one_run(
+    recs: al.Recordings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = Shown(recs, monkeypatch, drawn=True)
     parts = shown.live._parts
     assert parts.runs_box.layout.display == "none" and parts.timeline.layout.display == "none"
     shown.button("stable").click()
@@ -101,7 +112,10 @@ def test_from_an_estimate_to_its_runs_to_one_run(shown: Shown) -> None:
     assert f"Run {run}" in parts.run.value and "TTFT ms" in parts.tables.value
     assert "events besides chunks" in parts.tables.value
     shown.loop.run(1.0)
-    assert bytes(parts.timeline.value).startswith(b"\x89PNG") and parts.timeline.layout.display is None
+    assert parts.timeline.layout.display is None and parts.figure.layout.display is None
+    for picture in (parts.timeline, parts.figure):
+        assert bytes(picture.value).startswith(b"\x89PNG") and len(picture.value) > 5_000
+    ipywidgets.Widget.close_all()
 
 
 def test_widgets_are_changed_in_place(shown: Shown) -> None:
@@ -139,6 +153,16 @@ def test_every_choice_changes_the_view(shown: Shown) -> None:
         shown.loop.run(1.0)
         assert getattr(shown.view.view, field) == value
     assert shown.live._parts.code.value == shown.view.code()
+
+
+def test_leaving_the_reference_out_chooses_another(shown: Shown) -> None:
+    shown.box("stable").value = False
+    shown.loop.run(1.0)
+    assert (shown.view.view.arms, shown.view.view.reference) == (("volatile",), "volatile")
+    shown.box("volatile").value = False
+    shown.loop.run(1.0)
+    assert "choose at least one arm" in shown.live._parts.message.value
+    assert shown.box("volatile").value is True
 
 
 def test_a_view_changed_by_code_is_shown(shown: Shown) -> None:
