@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -246,5 +247,8 @@ def _gateway(options: argparse.Namespace) -> Gateway | None:
     if options.gateway_key_env is not None and options.gateway is None:
         raise ConfigError("--gateway-key-env goes with --gateway URL")
     if options.gateway is not None:
-        return Gateway(options.gateway, key_env=options.gateway_key_env)
+        gateway = Gateway(options.gateway, key_env=options.gateway_key_env)
+        if any(name not in os.environ for name in gateway.env_names):  # not shown: it may be the key itself
+            raise ConfigError("--gateway-key-env: this environment variable is not set")
+        return gateway
     return Gateway(ScriptedModel.load(options.gateway_script)) if options.gateway_script else None

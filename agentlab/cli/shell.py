@@ -36,8 +36,9 @@ _KEYWORD = re.compile(
     rf"(?<![-\w])(?P<name>{'|'.join((*_RECORD, 'url', 'auth', 'headers', 'key_env'))})="
     r"(?:(['\"])(?P<value>[^'\"]+)\2)?(?=\W|$)"
 )
-_SETTING = re.compile(rf"(?<![-\w])(?<!--arm NAME )(?P<name>{'|'.join(_SETTINGS)})=(?=[^\w'\"\[{{.]|$)")
+_SETTING = re.compile(rf"(?<![-\w])(?<!--arm NAME )(?P<name>{'|'.join(_SETTINGS)})=(?=\.?(?:\s|$)|[:;,)])")
 _PHRASES = {
+    "the study ends by itself, or False": "the study ends by itself",
     "Cancel or .cancel() ends it": "with --cancel it is ended",
     "The same record(...) call": "The same command",
     "run the same call again": "run the same command again",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -207,3 +209,21 @@ def test_demo_without_runs_leaves_nothing(tmp_path, capsys):
 def test_demo_refuses_an_existing_folder(tmp_path, capsys):
     assert cli.main(["demo", "--to", str(tmp_path)]) == 2
     assert "exists" in capsys.readouterr().err
+
+
+def test_the_parser_is_made_without_anything_heavy():
+    """`agentlab --help` and each TAB wait for this."""
+    heavy = [
+        "numpy",
+        "pandas",
+        "pyarrow",
+        "httpx",
+        "aiohttp",
+        "msgspec",
+        "matplotlib",
+        "asyncio",
+        "argcomplete",
+    ]
+    code = "import sys; from agentlab.cli.parser import make_parser; make_parser(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not set(heavy) & set(done.stdout.split())

@@ -31,11 +31,16 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def stable():
+    return al.load(al.example("cache")).where(arm="stable")
+
+
 @pytest.fixture
-def recorded(monkeypatch):
+def recorded(monkeypatch, stable):
     """What `record` was called with; it gives the shipped runs of one arm."""
     calls = []
-    result = {"recordings": al.load(al.example("cache")).where(arm="stable")}
+    result = {"recordings": stable}
 
     class Running:
         def result(self):
@@ -194,6 +199,8 @@ SCRIPT = ["--gateway-script", "cache-probe"]
          "--gateway http://h.example/v1: a key is sent over https only"),
         (["--gateway", "https://h.example/v1", "--gateway-key-env", "sk-12", "--model", "p/m"],
          "--gateway-key-env: give the name of an environment variable, not the key"),
+        (["--gateway", "https://h.example/v1", "--gateway-key-env", "NO_SUCH_KEY", "--model", "p/m"],
+         "--gateway-key-env: this environment variable is not set"),
         (["--model", "gpt"], "--model 'gpt': write 'provider/model'"),
         ([*SERVER], "--model is missing"),
         ([*SERVER, "--model", "p/m", "--agent", " "], "--agent '': name an agent"),
@@ -230,9 +237,7 @@ def test_an_existing_report_is_refused_before_the_first_request(recorded, capsys
 
 
 def test_nothing_eligible_is_3_and_the_report_is_written(recorded, here):
-    recs = al.load(al.example("cache"))
-    recorded.result["recordings"] = recs.where(eligible=False) or recs.where(arm="stable")
-    broken = recorded.result["recordings"]
+    recorded.result["recordings"] = broken = al.load(al.example("cache")).where(arm="stable")
     for _, info in broken._infos:
         object.__setattr__(info, "status", "failed")
     assert run(*ORIGINAL) == 3
