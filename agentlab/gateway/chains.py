@@ -2,7 +2,8 @@
 
 A *chain* is a talk with the model that grows. Two requests of one conversation are of one chain when they
 offer the same tools and share the system text or the first message, or when only the tools changed and the
-first message is the same. Among several such chains the one that shares most leading segments is followed.
+first message is the same; what comes directly after a compaction with the same tools goes on as well. Among
+several such chains the one that shares most leading segments is followed.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ class Chains:
             new = dataclasses.replace(new, chain=before.chain, attempt=before.attempt + 1)
             link = Link(new.chain, new.attempt, compare(before.canonical, new.canonical), before.number)
         else:
-            aside = _aside(request)
+            aside = side_job(request)
             before = _before(new, heads, aside)
             chain = aside or (before.chain if before else _label(new, heads))
             new = dataclasses.replace(new, chain=chain)
@@ -142,6 +143,8 @@ def _before(new: _Head, heads: list[_Head], aside: str | None) -> _Head | None:
     ]
     if not same and new.has_tools:
         same = [head for head in open_heads if head.has_tools and head.first == new.first is not None]
+    if not same and heads and heads[-1].chain == "compaction":  # its summary opens what goes on
+        same = [head for head in open_heads if head.has_tools and head.tools == new.tools]
     return max(same, key=lambda head: (_shared(head.canonical, new.canonical), head.number), default=None)
 
 
@@ -151,9 +154,19 @@ def _shared(a: Canonical, b: Canonical) -> int:
     return next((at for at, (one, other) in enumerate(pairs) if one != other), len(a.segments))
 
 
-def _aside(request: ModelRequest) -> str | None:
-    """Say what a side request is for, if its own words say so."""
-    if request.user_texts and _ASKS_SUMMARY.search(request.user_texts[-1]):
+def side_job(request: ModelRequest) -> str | None:
+    """Say what a side request is for, if its own words say so.
+
+    Parameters
+    ----------
+    request : ModelRequest
+        What was asked.
+
+    Returns
+    -------
+    {"title", "compaction"} or None
+    """
+    if _ASKS_SUMMARY.search(request.last_text):
         return "compaction"
     if request.tools:
         return None

@@ -29,8 +29,9 @@ class ScriptedModel:
     cache : PromptCache
         Where cached tokens come from.
     side : str or None
-        Text of the reply to requests without tools (titles, summaries), which take no step; None: they are
-        matched like any other. A rule that asks for ``has_tools: false`` comes first.
+        Text of the reply to side requests, which take no step: those without tools (titles, summaries), and
+        summaries that keep them; None: they are matched like any other. A rule that asks for
+        ``has_tools: false`` comes first.
 
     Examples
     --------

@@ -10,6 +10,7 @@ from typing import Any
 from .actions import resolve
 from .attribution import WARM_UP
 from .canonical import encode, tokens
+from .chains import side_job
 from .dialects.base import Dialect, ModelRequest, Piece, PieceKind
 from .script import ScriptedModel
 from .step import Fault, Step
@@ -118,7 +119,8 @@ class Model:
     def _choose(self, request: ModelRequest, session: str, namespace: str) -> tuple[int, Step, str | None]:
         if namespace == WARM_UP:  # a throw-away prompt meets no step and no fault
             return -1, Step(text="Ready."), None
-        side = not request.tool_names and self._script.side is not None
+        aside = not request.tools or side_job(request) is not None
+        side = aside and self._script.side is not None
         if self._script.match == "rule":
             for index, step in enumerate(self._script.steps):
                 if (not side or step.when.get("has_tools") is False) and _holds(step.when, request):

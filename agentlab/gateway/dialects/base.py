@@ -95,6 +95,8 @@ class ModelRequest:
         The parsed body.
     session : str, optional
         What the body names the conversation by.
+    last_text : str
+        What the last message says itself, beside results of tools.
     blocks : callable
         Returns the prompt's content blocks, on a wire that marks what is to be cached; else none.
     """
@@ -110,6 +112,7 @@ class ModelRequest:
     canonical: Canonical
     body: Mapping[str, Any]
     session: str | None = None
+    last_text: str = ""
     blocks: Callable[[], Sequence[Block]] = tuple
 
     @property

@@ -90,6 +90,7 @@ class Chat:
             ),
             body=data,
             session=text_or_none(data.get("prompt_cache_key")),
+            last_text=text_of(messages[-1].get("content")) if roles[-1] == "user" else "",
         )
 
     def renderer(self, request: ModelRequest, number: int) -> ChatRenderer:

@@ -91,6 +91,7 @@ class Gemini:
             max_output_tokens=cap_of(options.get("maxOutputTokens", options.get("max_output_tokens"))),
             canonical=canonical(tools, [] if system is None else [system], [*map(_plain, history)]),
             body=data,
+            last_text=_text(history[-1]),
         )
 
     def renderer(self, request: ModelRequest, number: int) -> GeminiRenderer:

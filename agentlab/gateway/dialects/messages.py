@@ -87,6 +87,7 @@ class Messages:
             canonical=canonical([*map(_plain, tools)], [*map(_plain, system)], [*map(_plain, history)]),
             body=data,
             session=text_or_none(mapping(data.get("metadata")).get("user_id")),
+            last_text=text_of(history[-1].get("content")),
             blocks=blocks,
         )
 

@@ -88,6 +88,7 @@ class Responses:
             ),
             body=data,
             session=text_or_none(data.get("prompt_cache_key")),
+            last_text=text_of(items[-1].get("content")),
         )
 
     def renderer(self, request: ModelRequest, number: int) -> ResponsesRenderer:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from agentlab.gateway import ScriptedModel, Step
 from agentlab.gateway.chains import Chains, Link
 from agentlab.gateway.dialects import DIALECTS
 from agentlab.gateway.dialects.base import ModelRequest
+from agentlab.gateway.scripted import Model
 
 CHAT, MESSAGES = DIALECTS["chat"], DIALECTS["messages"]
 
@@ -63,7 +65,10 @@ def test_sessions_and_body_keys_are_conversations_of_their_own() -> None:
 
 def test_side_requests_do_not_disturb_the_main_chain() -> None:
     say = Talk()
-    title: dict[str, Any] = {"tools": (), "system": "You are a title generator. You output ONLY a thread title."}
+    title: dict[str, Any] = {
+        "tools": (),
+        "system": "You are a title generator. You output ONLY a thread title.",
+    }
     assert say("Generate a title", **title) == Link("title")
     say("a")
     assert say("Generate a title", **title).attempt == 2
@@ -95,6 +100,15 @@ def test_a_compaction_that_keeps_its_prefix_is_compared_and_not_followed() -> No
     assert after.change is not None and after.change.first_changed == "message 1"
     grown = say("This session is continued: summary", "c")
     assert grown.chain == "main" and grown.change is not None and grown.change.append_only
+
+
+def test_what_follows_a_compaction_goes_on_even_under_another_system_text() -> None:
+    say = Talk()
+    say("a", system="version 1")
+    say("a", "Your task is to create a detailed summary of the conversation so far.", system="version 1")
+    after = say("A summary.", system="version 2")
+    assert after.chain == "main" and after.change is not None and after.change.first_changed == "system"
+    assert say("Something else.", system="version 3").chain == "subagent"
 
 
 @pytest.mark.parametrize("tools", [(), ("read",)])
@@ -131,3 +145,21 @@ def test_fields_are_those_of_the_journal() -> None:
         "first_changed",
         "append_only",
     }
+
+
+def test_claude_asks_for_its_summary_beside_a_tools_result() -> None:
+    asks = {"type": "text", "text": "Your task is to create a detailed summary of the conversation so far."}
+    result = {"type": "tool_result", "tool_use_id": "t", "content": "x"}
+    body: dict[str, Any] = {
+        "tools": [{"name": "Read"}],
+        "messages": [{"role": "user", "content": [result, asks]}],
+    }
+    request = MESSAGES.parse(json.dumps(body).encode())
+    assert Chains().link("s", 1, request).chain == "compaction"
+    script = ScriptedModel([Step(text="step")], side="A summary.")
+    answer = Model(script).answer(request, dialect=MESSAGES, session="s", namespace="n")
+    assert "".join(piece.text for _, piece in answer.pieces) == "A summary."
+    body["messages"][0]["content"] = [
+        {**result, "content": asks["text"]}
+    ]  # a file that says so asks for nothing
+    assert Chains().link("s", 1, MESSAGES.parse(json.dumps(body).encode())).chain == "main"
