@@ -20,6 +20,7 @@ CELLS = (
     "exec(view.code())\nbool(estimates.equals(view.estimates)), view.view.reference, len(estimates)",
     "view.close()",
 )
+expect.set_options(timeout=20_000)  # a small machine with a lab, a kernel and a browser on it
 _PICTURE = "img => img.complete && img.naturalWidth > 0 ? img.src : ''"
 
 
