@@ -94,7 +94,8 @@ class Usage:
     reasoning_tokens : int, optional
         Part of the output.
     reason : str, optional
-        Why input or output is unknown: ``"no_usage"`` or ``"usage_implausible"``.
+        Why input or output is unknown: ``"no_usage"``, ``"usage_partial"`` (one of the two was not
+        reported, or not to its end) or ``"usage_implausible"``.
     unknown_keys : tuple of str
         Paths of the provider's usage object that no rule knows.
     """
@@ -168,7 +169,7 @@ def read_usage(
         parts, of_1h, input_bad = {}, None, True
     reason = "usage_implausible" if output_bad or input_bad else None
     if reason is None and (given is None or output is None):
-        reason = "no_usage"
+        reason = "no_usage" if given is None and output is None else "usage_partial"
     return Usage(
         **parts,
         cache_write_1h_tokens=of_1h,

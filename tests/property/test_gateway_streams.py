@@ -105,7 +105,7 @@ def test_a_stream_that_ends_early_says_no_output(name: str, pieces: list[Piece],
     _, usage, _, terminal, _, _ = read(dialect, [whole[:end]])
     counts = dialect.read_usage(usage)
     if not terminal and name != "messages":  # there the count of the last but one event is final
-        assert counts.output_tokens is None and counts.reason == "no_usage"
+        assert counts.output_tokens is None and counts.reason in ("no_usage", "usage_partial")
     elif terminal and name != "chat":  # there the count follows the end
         assert counts.output_tokens == 5
 

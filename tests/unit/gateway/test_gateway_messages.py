@@ -141,7 +141,7 @@ def test_the_last_count_of_each_key_holds_and_the_first_output_is_none() -> None
     for one in said[:-2]:
         reader.event(json.dumps(one).encode())
     early = DIALECT.read_usage(reader.usage)
-    assert (early.input_total_tokens, early.output_tokens, early.reason) == (100, None, "no_usage")
+    assert (early.input_total_tokens, early.output_tokens, early.reason) == (100, None, "usage_partial")
     for one in said[-2:]:
         reader.event(json.dumps(one).encode())
     usage = DIALECT.read_usage(reader.usage)

@@ -161,7 +161,7 @@ def test_writes_of_both_lifetimes_are_told_apart() -> None:
 
 def test_usage_without_output_is_not_whole() -> None:
     usage = read_usage({"input_tokens": 5, "cache_read_input_tokens": 0}, convention="exclusive")
-    assert (usage.input_total_tokens, usage.output_tokens, usage.reason) == (5, None, "no_usage")
+    assert (usage.input_total_tokens, usage.output_tokens, usage.reason) == (5, None, "usage_partial")
 
 
 def test_gemini_counts_thoughts_beside_its_candidates() -> None:
