@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from agentlab import Gateway, OpenCode, Scenario, ScriptedModel, StartupError, Step, Timeouts
-from agentlab.drivers.opencode.server import running_server
+from agentlab.drivers.opencode.server import open_arm, running_server
 from agentlab.engine.runlog import RunLog
 from agentlab.engine.study import Slot
 from agentlab.errors import AgentExited, ConfigError, DriverError, DriverTimeout
@@ -321,7 +321,7 @@ async def test_a_server_that_does_not_start_is_named_with_its_output(driver, lab
 async def test_a_server_that_dies_in_mid_turn_is_told_from_a_lost_stream(driver, lab, log, tmp_path):
     arm = dataclasses.replace(lab[1], scratch=tmp_path)
     with pytest.raises((AgentExited, DriverError)) as caught:
-        async with running_server(driver, arm) as server, server.session(log) as session:
+        async with open_arm(driver, arm) as server, server.session(log) as session:
             task = asyncio.create_task(session.prompt("[hang]"))
             while not events(log, "chunk"):
                 await asyncio.sleep(0.05)

@@ -1,24 +1,21 @@
-"""OpenCode's server: started in isolation, awaited, checked, warmed up, ended with everything it started."""
+"""OpenCode's server, one of our own or one that runs already: checked, warmed up, used."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import secrets
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from ...agents import opencode as agent
-from ...agents.plugins import find_plugin
-from ...errors import AgentlabError, CleanupError, ConfigError, StartupError
-from ...redact import Redactor
-from ...wire.children import Child, Children
+from ...errors import AgentlabError, ConfigError, StartupError
+from ...wire.children import Child
 from ..base import Arm, Opened, Run
 from .api import Api
-from .boot import boot
 from .checks import NO_GATEWAY
+from .launch import launch
 from .session import (
     HURRY_S,
     OpenCodeSession,
@@ -53,12 +50,20 @@ class Server:
         Whether it is known that all plugins loaded.
     """
 
-    def __init__(self, driver: OpenCode, arm: Arm, api: Api, child: Child | None = None) -> None:
+    def __init__(
+        self,
+        driver: OpenCode,
+        arm: Arm,
+        api: Api,
+        child: Child | None = None,
+        *,
+        plugins_seen: bool = True,
+    ) -> None:
         self.api = api
         self.child = child
         self.version = ""
         self.warmup_problem: str | None = None
-        self.plugins_seen = True
+        self.plugins_seen = plugins_seen
         self._driver = driver
         self._arm = arm
 
@@ -215,7 +220,8 @@ async def running_server(driver: OpenCode, arm: Arm) -> AsyncGenerator[Server]:
     """
     async with contextlib.AsyncExitStack() as stack:
         if driver.url is None:
-            server = await _launch(driver, arm, stack)
+            api, child, plugins_seen = await launch(driver, arm, await _renew(driver, arm), stack)
+            server = Server(driver, arm, api, child, plugins_seen=plugins_seen)
         elif arm.gateway is not None:
             raise ConfigError(f"arm {arm.name!r}, OpenCode(url=...), record(gateway=...): {NO_GATEWAY}")
         else:
@@ -230,103 +236,3 @@ async def running_server(driver: OpenCode, arm: Arm) -> AsyncGenerator[Server]:
             server = Server(driver, arm, api)
         await server.check()
         yield server
-
-
-async def _end(children: Children, arm: Arm) -> None:
-    survivors = await children.close(term_s=0.0 if arm.hurry else 0.5)
-    if survivors:
-        raise CleanupError(
-            f"still alive after clean-up: {', '.join(survivors)}; end them by their pid",
-            survivors=survivors,
-            driver="opencode",
-            phase="cleanup",
-            code="survivors",
-        )
-
-
-async def _launch(driver: OpenCode, arm: Arm, stack: contextlib.AsyncExitStack) -> Server:
-    gateway = arm.gateway
-    home = arm.scratch / secrets.token_hex(4)
-    home.mkdir(mode=0o700)
-    plugins = [find_plugin(plugin) for plugin in driver.plugins]
-    files = {name: data for plugin in plugins for name, data in plugin.files(driver.model).items()}
-    agent.prepare_home(home, driver.version, files=files)
-    workspace = await _renew(driver, arm)
-    children = await stack.enter_async_context(Children())
-    stack.push_async_callback(_end, children, arm)
-    password = secrets.token_urlsafe(24)  # nobody else on this machine talks to it
-    config = agent.server_config(
-        driver.model,
-        base_url=gateway.base_url("chat") if gateway else None,
-        token=gateway.token if gateway else None,
-        permissions=driver.permissions,
-        plugins=plugins,
-        snapshot=driver.snapshot,
-        extra=driver.config,
-    )
-    environment = agent.server_environment(
-        home=home, database=home / "opencode.db", config=config, password=password
-    )
-    log = home / "server.log"
-    child = await children.spawn(
-        agent.serve_argv(agent.locate(driver.version)),
-        env=environment,
-        cwd=workspace,
-        stdout="pipe",
-        stderr=log,
-    )
-    limit = arm.scenario.timeouts.start
-    hide = Redactor(secrets=[password, *([gateway.token] if gateway else [])], paths={str(home): "<home>"})
-    try:
-        async with asyncio.timeout(limit):
-            url = await _listening(child)
-    except TimeoutError:
-        raise StartupError(
-            f"OpenCode was not ready within {limit:g} s; Timeouts(start=...) allows more{_tail(log, hide)}",
-            driver="opencode",
-            phase="startup",
-        ) from None
-    if url is None:
-        code = await child.wait()
-        raise StartupError(
-            f"OpenCode ended with exit code {code} at its start{_tail(log, hide)}",
-            driver="opencode",
-            phase="startup",
-        )
-    drain = asyncio.create_task(_drain(child))
-    stack.callback(drain.cancel)
-    api = Api(url, auth=("opencode", password))
-    stack.push_async_callback(api.close)
-    server = Server(driver, arm, api, child)
-    if plugins:
-        try:
-            server.plugins_seen = await boot(api, home, plugins, limit)
-        except StartupError:
-            raise
-        except AgentlabError as error:
-            raise StartupError(
-                f"OpenCode does not start with its plugins: {error}", driver="opencode", phase="startup"
-            ) from error
-    return server
-
-
-async def _listening(child: Child) -> str | None:
-    """Wait for the line that says it listens: a request before it would never be answered."""
-    assert child.stdout is not None
-    while line := await child.stdout.readline():
-        if (match := agent.LISTENING.search(line)) is not None:
-            return match[1].decode()
-    return None
-
-
-async def _drain(child: Child) -> None:
-    assert child.stdout is not None
-    while await child.stdout.read(1 << 16):
-        pass
-
-
-def _tail(log: Path, hide: Redactor) -> str:
-    with contextlib.suppress(OSError):
-        text: Any = log.read_text(errors="replace").strip()
-        return f": {hide.redact(text[-600:])}" if text else ""
-    return ""

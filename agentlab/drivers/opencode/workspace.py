@@ -92,7 +92,7 @@ def identity(workspace: str | Path | None) -> dict[str, Any] | None:
 
 
 def template(workspace: str | Path | None, scratch: Path) -> Path | None:
-    """Return the folder that is copied for each run; a commit is checked out once.
+    """Return the folder that is copied for each run: a copy, or a checkout, that is made once.
 
     Parameters
     ----------
@@ -104,33 +104,24 @@ def template(workspace: str | Path | None, scratch: Path) -> Path | None:
     Returns
     -------
     Path or None
-        A checkout has the history up to its commit, and no remote: nothing later can be seen or reached.
+        What happens to the given folder while a study runs changes none of its runs. A checkout has the
+        history up to its commit, and no remote: nothing later can be seen or reached.
 
     Raises
     ------
     ConfigError
         git failed.
     """
-    if not (isinstance(workspace, str) and workspace.startswith("git+")):
-        return None if workspace is None else Path(workspace)
-    repository, commit = _parted(workspace)
-    folder = scratch / "checkout"
+    if workspace is None:
+        return None
+    folder, new = scratch / "template", scratch / "template.new"
     if folder.exists():
         return folder
-    new = scratch / "checkout.new"
     shutil.rmtree(new, ignore_errors=True)
-    new.mkdir()
-    steps = (
-        ("init", "--quiet", "--template="),
-        ("fetch", "--quiet", "--no-tags", str(repository), commit),
-        ("checkout", "--quiet", "--detach", commit),
-    )
-    for step in steps:
-        if _git(new, *step) is None:
-            raise ConfigError(
-                f"OpenCode(workspace=...): git {step[0]} of commit {commit[:12]} of {repository.name} failed"
-            )
-    (new / ".git" / "FETCH_HEAD").unlink(missing_ok=True)  # names the repository's folder
+    if isinstance(workspace, str) and workspace.startswith("git+"):
+        _check_out(*_parted(workspace), new)
+    else:
+        _copy(Path(workspace), new)
     new.rename(folder)
     return folder
 
@@ -152,10 +143,34 @@ def renew(workspace: Path, source: Path | None) -> None:
         else:
             entry.unlink()
     if source is not None:
-        shutil.copytree(source, workspace, symlinks=True, dirs_exist_ok=True)
+        _copy(source, workspace)
         return
     for name, text in _GENERATED.items():
         (workspace / name).write_text(text)
+
+
+def _copy(source: Path, to: Path) -> None:
+    try:
+        shutil.copytree(source, to, symlinks=True, dirs_exist_ok=True)
+    except shutil.Error as error:
+        raise ConfigError(
+            f"OpenCode(workspace=...): {len(error.args[0])} entries of the folder cannot be copied"
+        ) from error
+
+
+def _check_out(repository: Path, commit: str, to: Path) -> None:
+    to.mkdir()
+    steps = (
+        ("init", "--quiet", "--template="),
+        ("fetch", "--quiet", "--no-tags", str(repository), commit),
+        ("checkout", "--quiet", "--detach", commit),
+    )
+    for step in steps:
+        if _git(to, *step) is None:
+            raise ConfigError(
+                f"OpenCode(workspace=...): git {step[0]} of commit {commit[:12]} of {repository.name} failed"
+            )
+    (to / ".git" / "FETCH_HEAD").unlink(missing_ok=True)  # names the repository's folder
 
 
 def _parted(workspace: str) -> tuple[Path, str]:

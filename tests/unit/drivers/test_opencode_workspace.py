@@ -87,6 +87,18 @@ def test_a_folder_is_told_by_its_files_its_commit_and_whether_it_differs(reposit
     assert plain["commit"] is None and plain["dirty"] is None and identity(None) is None
 
 
+def test_a_folder_that_is_changed_during_a_study_changes_no_run(tmp_path):
+    folder, scratch, workspace = (tmp_path / name for name in ("folder", "scratch", "w"))
+    for path in (folder, scratch):
+        path.mkdir()
+    (folder / "a.txt").write_text("first")
+    (folder / "link").symlink_to("a.txt")
+    for _ in range(2):
+        renew(workspace, template(folder, scratch))
+        assert (workspace / "a.txt").read_text() == "first" and (workspace / "link").is_symlink()
+        (folder / "a.txt").write_text("second")
+
+
 def test_a_linked_work_tree_is_refused(repository, tmp_path):
     _, git = repository
     git("worktree", "add", "--quiet", "--detach", str(tmp_path / "linked"))
