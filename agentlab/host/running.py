@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .. import errors
@@ -236,7 +237,10 @@ class Running:
 
     @staticmethod
     def _kill_when_late(host: Host) -> None:
-        if not host.done.wait(GRACE_S):
+        end = time.monotonic() + GRACE_S
+        for name in ("recording", "widgets.cards"):  # what shows the result is loaded while clean-up goes on
+            import_module(f"agentlab.{name}")
+        if not host.done.wait(max(0.0, end - time.monotonic())):
             host.kill()
 
     def _status(self) -> str:
