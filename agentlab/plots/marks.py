@@ -215,8 +215,8 @@ def draw_ticks(ax: Axes, y: float, marks: list[Marks]) -> None:
         free = x + _width(ax, label) if side == "left" else x
 
 
-def draw_shares(ax: Axes, y: float, marks: Marks) -> None:
-    """Draw many marks as the share of each pixel's time that is under them.
+def draw_shares(ax: Axes, y: float, marks: list[Marks]) -> None:
+    """Draw many marks as the share of each pixel's time that is under them, tone upon tone.
 
     Parameters
     ----------
@@ -224,16 +224,16 @@ def draw_shares(ax: Axes, y: float, marks: Marks) -> None:
         Where, with its limits set.
     y : float
         Bottom of the lane.
-    marks : Marks
-        What.
+    marks : list of Marks
+        All of the lane; the last tone is at the bottom.
     """
     low, high = ax.get_xlim()
-    share, n = busy(marks.start, marks.end, low, high, n_columns(ax))
-    _draw_columns(ax, y, share, n > 0, marks.tone)
+    found = [busy(mark.start, mark.end, low, high, n_columns(ax)) for mark in marks]
+    _draw_stack(ax, y, [share for share, _ in found], [n > 0 for _, n in found], marks)
 
 
-def draw_counts(ax: Axes, y: float, count: Numbers, most: float, tone: Tone) -> None:
-    """Draw the number of marks in each pixel's time.
+def draw_counts(ax: Axes, y: float, marks: list[Marks]) -> float:
+    """Draw the number of marks in each pixel's time, tone upon tone.
 
     Parameters
     ----------
@@ -241,14 +241,18 @@ def draw_counts(ax: Axes, y: float, count: Numbers, most: float, tone: Tone) -> 
         Where, with its limits set.
     y : float
         Bottom of the lane.
-    count : array of float
-        Marks by column, see :func:`counts`.
-    most : float
-        Number of marks that is as high as the lane.
-    tone : Tone
-        Their look.
+    marks : list of Marks
+        All of the lane; the last tone is at the bottom.
+
+    Returns
+    -------
+    float
+        The highest number, which is as high as the lane.
     """
-    _draw_columns(ax, y, count / max(1.0, most), count > 0, tone)
+    found = [counts(ax, mark) for mark in marks]
+    most = max(1.0, float(sum(found).max()))  # pyright: ignore[reportAttributeAccessIssue]
+    _draw_stack(ax, y, [count / most for count in found], [count > 0 for count in found], marks)
+    return most
 
 
 def counts(ax: Axes, marks: Marks) -> Numbers:
@@ -273,6 +277,15 @@ def counts(ax: Axes, marks: Marks) -> Numbers:
     return np.bincount(at, minlength=n).astype(float)
 
 
+def _draw_stack(
+    ax: Axes, y: float, shares: list[Numbers], there: list[NDArray[np.bool_]], marks: list[Marks]
+) -> None:
+    """Draw the sums first and the last one on top of them, which shows each above the next."""
+    for i, mark in enumerate(marks):
+        total = sum(shares[i + 1 :], start=shares[i])
+        _draw_columns(ax, y, total, there[i], mark.tone)
+
+
 def _draw_columns(ax: Axes, y: float, share: Numbers, there: NDArray[np.bool_], tone: Tone) -> None:
     """Draw columns as high as their shares; one in which anything is stays visible."""
     import numpy as np
@@ -280,7 +293,7 @@ def _draw_columns(ax: Axes, y: float, share: Numbers, there: NDArray[np.bool_], 
 
     low, high = ax.get_xlim()
     edges = np.linspace(low, high, len(share) + 1)
-    height = np.where(there, _FLOOR + (1 - _FLOOR) * share, 0.0) * HEIGHT * tone.height
+    height = np.where(there, _FLOOR + (1 - _FLOOR) * np.minimum(share, 1.0), 0.0) * HEIGHT
     # one polygon a stretch of filled columns: hundreds of corners, whatever the number of marks
     ends = np.flatnonzero(np.diff(np.r_[0, there.astype(np.int8), 0]))
     shapes: list[Any] = []

@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from agentlab.plots.lanes import Lane
-from agentlab.plots.marks import HEIGHT, MANY, Marks, Tone, busy, counts, draw_bars, draw_shares, rows_of
+from agentlab.plots.marks import (
+    HEIGHT,
+    MANY,
+    Marks,
+    Tone,
+    busy,
+    counts,
+    draw_bars,
+    draw_counts,
+    draw_shares,
+    rows_of,
+)
 from agentlab.plots.timeline import draw_lane
 
 TASK = Tone("task", "#0072b2")
@@ -67,8 +78,8 @@ def test_one_long_task_is_seen_among_a_million_short_ones(n):
     start = rng.random(n) * 60
     short = rng.exponential(2e-6, n)
     plain, marked = axes(), axes()
-    draw_shares(plain, 0.0, Marks(TASK, start, start + short))
-    draw_shares(marked, 0.0, Marks(TASK, np.r_[start, 40.0], np.r_[start + short, 40.05]))
+    draw_shares(plain, 0.0, [Marks(TASK, start, start + short)])
+    draw_shares(marked, 0.0, [Marks(TASK, np.r_[start, 40.0], np.r_[start + short, 40.05])])
     before, after = dark_height(pixels(plain)), dark_height(pixels(marked))
     changed = np.flatnonzero(after > before + 20)
     assert 1 <= len(changed) <= 3, "a pixel, and what antialiasing lends its neighbours"
@@ -77,7 +88,7 @@ def test_one_long_task_is_seen_among_a_million_short_ones(n):
 
 def test_one_instant_alone_is_seen():
     ax = axes()
-    draw_shares(ax, 0.0, Marks(TASK, np.array([30.0]), np.array([30.0])))
+    draw_shares(ax, 0.0, [Marks(TASK, np.array([30.0]), np.array([30.0]))])
     assert dark_height(pixels(ax))[298:303].max() >= 8
 
 
@@ -113,3 +124,13 @@ def test_marks_that_do_not_fit_each_other_are_refused():
         Marks(TASK, np.zeros(2), np.zeros(3))
     with pytest.raises(ValueError, match="differ in number"):
         Marks(TASK, np.zeros(2), np.zeros(2), labels=("a",))
+
+
+def test_dense_tones_stand_on_each_other_on_one_scale():
+    ax = axes()
+    one, two = np.repeat(30.0, 30), np.repeat(30.0, 10)
+    most = draw_counts(ax, 0.0, [Marks(TASK, one, one), Marks(Tone("other", "#cc79a7"), two, two)])
+    assert most == 40
+    whole, part = (-collection.get_paths()[0].vertices[:, 1].min() / HEIGHT for collection in ax.collections)
+    assert whole == pytest.approx(1.0)
+    assert part == pytest.approx(0.16 + 0.84 * 0.25)
