@@ -73,7 +73,10 @@ def report(
         raise ConfigError(f'report(pdf={pdf!r}): use True, False or "auto"')
     chromium = find_chromium() if pdf else None
     if pdf is True and chromium is None:
-        raise MissingExtra("report(pdf=True) prints with a Chromium, and none is on the PATH; install one")
+        raise MissingExtra(
+            "a PDF is printed by Chromium, and none is on the PATH. On Debian: apt-get install chromium; "
+            "any browser prints the page, too"
+        )
     recs, parameters = _what(study)
     _check(recs, metrics, reference)
     parameters |= {"metrics": list(metrics), "reference": reference}

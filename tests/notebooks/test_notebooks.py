@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 import agentlab
-from agentlab.demo import NOTEBOOKS, estimates_text
+from agentlab.demo import NOTEBOOKS, estimates_text, make_report
 from agentlab.errors import AgentlabError, ConfigError
 from agentlab.notebook import run_notebook, to_html
+from agentlab.reporting.pages import find_chromium
 
 pytestmark = [pytest.mark.usefixtures("opencode_executable"), pytest.mark.timeout(400)]
 
@@ -32,20 +33,20 @@ def _check_static(outputs: list[dict]) -> None:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory, opencode_executable):
-    folder = tmp_path_factory.mktemp("report")
-    parameters = {"runs": 2, "seed": 7, "study": "study", "out": "."}
-    executed = run_notebook(NOTEBOOKS / "10_cache.ipynb", folder / "report.ipynb", parameters)
-    return folder, executed
+    """The demo with few runs: its folder, and what it said."""
+    folder, said = tmp_path_factory.mktemp("demo") / "report", []
+    assert make_report(folder, runs=2, seed=7, say=said.append) == folder / "report.html"
+    return folder, said
 
 
 def test_cache_shows_static_outputs(report):
-    _, executed = report
-    _check_static(_outputs(executed.notebook))
+    folder, _ = report
+    _check_static(_outputs(folder / "10_cache.ipynb"))
 
 
 def test_cache_records_both_arms(report):
     folder, _ = report
-    recs = agentlab.load(folder / "study")
+    recs = agentlab.load(folder / "studies" / "cache")
     assert len(recs) == 4
     assert all(run.eligible for run in recs), recs
     assert set(recs.arms) == {"stable", "volatile"}
@@ -53,7 +54,7 @@ def test_cache_records_both_arms(report):
 
 def test_cached_tokens_follow_from_the_bytes_sent(report):
     folder, _ = report
-    requests = agentlab.load(folder / "study").requests
+    requests = agentlab.load(folder / "studies" / "cache").requests
     main = requests[(requests["chain"] == "main") & requests["gateway_request"].notna()]
     follow_up = main[main["turn"] == 2].set_index("arm")
     stable, volatile = follow_up.loc["stable"], follow_up.loc["volatile"]
@@ -84,14 +85,24 @@ def test_cache_leaves_figures_and_tables(report):
 
 
 def test_cache_keeps_the_values_used(report):
-    folder, executed = report
-    used = json.loads((folder / "report.parameters.json").read_text())
-    assert used == executed.parameters == {"runs": 2, "seed": 7, "study": "study", "out": "."}
+    folder, _ = report
+    used = json.loads((folder / "10_cache.parameters.json").read_text())
+    assert used == {"runs": 2, "seed": 7, "study": "studies/cache", "out": "."}
 
 
-def test_report_needs_no_network(report):
-    folder, executed = report
-    page = to_html(executed.notebook, folder / "report.html").read_text()
+def test_demo_writes_the_report_of_its_study(report):
+    folder, said = report
+    page = (folder / "report.html").read_text()
+    assert "4 of 4 runs can be used, in 2 arms: stable, volatile." in page
+    assert "cannot be made" not in page
+    assert "first change in" in page
+    assert [line for line in said if line.startswith("run ")][-1] == "run 4 of 4"
+    assert (folder / "report.pdf").is_file() == (find_chromium() is not None)
+
+
+def test_notebook_as_a_page_needs_no_network(report):
+    folder, _ = report
+    page = to_html(folder / "10_cache.ipynb", folder / "notebook.html").read_text()
     assert "data:image/png;base64," in page
     for loaded in ('<script src="http', '<link rel="stylesheet" href="http', '<img src="http', "requirejs"):
         assert loaded not in page
@@ -99,10 +110,10 @@ def test_report_needs_no_network(report):
 
 def test_second_time_nothing_is_measured_again(report):
     folder, _ = report
-    before = sorted(path.name for path in (folder / "study" / "runs").iterdir())
-    parameters = {"runs": 2, "seed": 7, "study": "study", "out": "again"}
+    before = sorted(path.name for path in (folder / "studies" / "cache" / "runs").iterdir())
+    parameters = {"runs": 2, "seed": 7, "study": "studies/cache", "out": "again"}
     executed = run_notebook(NOTEBOOKS / "10_cache.ipynb", folder / "again.ipynb", parameters)
-    assert sorted(path.name for path in (folder / "study" / "runs").iterdir()) == before
+    assert sorted(path.name for path in (folder / "studies" / "cache" / "runs").iterdir()) == before
     assert executed.seconds < 60
     said = "".join("".join(out.get("text", ())) for out in _outputs(executed.notebook))
     assert "4 of 4 already recorded" in said
