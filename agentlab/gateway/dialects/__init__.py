@@ -17,6 +17,9 @@ DIALECTS: dict[str, Dialect] = {
 def route(method: str, path: str) -> Route | None:
     """Find what a call asks for.
 
+    Counting tokens (``/v1/messages/count_tokens``, ``:countTokens``), lists of models and the like are no
+    calls of a model: the gateway refuses them. No agent of those that were tried needs them.
+
     Parameters
     ----------
     method, path : str

@@ -72,7 +72,10 @@ class Messages:
         roles = tuple(_role(message) for message in history)
         system = data.get("system")
         system = [{"type": "text", "text": system}] if isinstance(system, str) else objects(system, "system")
-        blocks = functools.partial(_blocks, tools, system, history, data.get("cache_control"))
+        # Only a cache that follows marks asks, and then more than once.
+        blocks = functools.cache(
+            functools.partial(_blocks, tools, system, history, data.get("cache_control"))
+        )
         return ModelRequest(
             model=text_or_none(data.get("model")),
             stream=data.get("stream") is True,
