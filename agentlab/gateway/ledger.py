@@ -100,6 +100,25 @@ class Ledger:
             with self._locked():
                 pass
 
+    def begin(self, **about: Any) -> None:  # noqa: ANN401
+        """Write down by which rules this life counts, e.g. its prices.
+
+        Parameters
+        ----------
+        **about
+            Fields of the row; None is left out.
+
+        Raises
+        ------
+        RecordingError
+            The file cannot be written.
+        """
+        fields = {key: value for key, value in about.items() if value is not None}
+        with self._guarded(), self._locked():
+            self._append("opened", None, {"life": self.life, **fields})
+        if self.halted is not None:
+            raise RecordingError(f"{self._path}: the ledger cannot be written: {self.halt_detail}")
+
     def reserve(self, amount: Decimal, *, t: int | None = None, **about: Any) -> Hold | None:  # noqa: ANN401
         """Hold an amount, and write it down, before anything is sent.
 

@@ -38,7 +38,7 @@ from .ledger import Ledger
 from .player import ScriptedUpstream
 from .sameusage import SameUsage
 from .script import ScriptedModel
-from .settings import Gateway
+from .settings import Gateway, price_to_dict
 
 
 class Server:
@@ -324,12 +324,18 @@ async def _serve() -> None:
 
 def _ledger(gateway: Gateway, settings: Mapping[str, Any]) -> Ledger:
     total = settings.get("total_usd")
-    return Ledger(
+    ledger = Ledger(
         settings.get("ledger"),
         account=settings.get("account") or "gateway",
         budget_usd=gateway.budget,
         total_usd=None if total is None else Decimal(total),
     )
+    if gateway.prices is not None:
+        told = gateway.to_dict()
+        names = ("budget_usd", "bound", "max_output_tokens")
+        about = {name: told[name] for name in names}
+        ledger.begin(price=price_to_dict(gateway.prices), total_usd=total, **about)
+    return ledger
 
 
 def _leave(server: Server) -> NoReturn:

@@ -193,7 +193,7 @@ class Gateway:
         model = self.upstream
         return {
             "upstream": {"url": model} if isinstance(model, str) else {"scripted": model.to_dict()},
-            "price": _price_to_dict(self.price),
+            "price": price_to_dict(self.price),
             "budget_usd": None if self.budget is None else format(self.budget, "f"),
             "max_requests": self.max_requests,
             "max_seconds": self.max_seconds,
@@ -285,7 +285,18 @@ class Gateway:
         await self._open.pop().close()
 
 
-def _price_to_dict(price: Price | Mapping[str, Price] | None) -> dict[str, Any] | None:
+def price_to_dict(price: Price | Mapping[str, Price] | None) -> dict[str, Any] | None:
+    """Return prices as plain JSON data.
+
+    Parameters
+    ----------
+    price : Price or mapping of str to Price or None
+        One for all models, or by the model's name.
+
+    Returns
+    -------
+    dict or None
+    """
     if price is None or isinstance(price, Price):
         return None if price is None else price.to_dict()
     return {"models": {model: one.to_dict() for model, one in price.items()}}

@@ -133,8 +133,9 @@ async def test_a_request_is_reserved_and_settled_to_the_last_decimal(tmp_path: P
     assert (request["output_cap"], request["output_cap_tokens"]) == ("agent", 200)
     assert state.charged_usd == charge and state.reserved_usd == 0 and state.uncertain == 0
     assert state.left_usd == 1 - charge and state.halted is None and state.ending is None
-    reserved, settled = rows(tmp_path / "ledger.jsonl")
-    assert (reserved["kind"], settled["kind"]) == ("reserved", "settled")
+    opened, reserved, settled = rows(tmp_path / "ledger.jsonl")
+    assert [row["kind"] for row in (opened, reserved, settled)] == ["opened", "reserved", "settled"]
+    assert Price.from_dict(opened["price"]) == PRICE and opened["budget_usd"] == "1"
     assert D(reserved["reserved_usd"]) == bound and D(settled["charged_usd"]) == charge
     assert "hi" not in (tmp_path / "ledger.jsonl").read_text().split()
     await live.close()
@@ -427,6 +428,12 @@ async def test_a_killed_gateway_leaves_a_ledger_that_is_not_below_the_bill(tmp_p
 async def test_a_ledger_that_is_none_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / "ledger.jsonl").write_text("[]\n")
     with pytest.raises(RecordingError, match="none of a ledger"):
+        await Gateway(ScriptedModel([Step(text="a")]), price=PRICE).start(tmp_path)
+
+
+async def test_a_ledger_that_cannot_be_written_stops_the_start(tmp_path: Path) -> None:
+    (tmp_path / "ledger.jsonl").mkdir()
+    with pytest.raises(RecordingError, match="cannot be opened"):
         await Gateway(ScriptedModel([Step(text="a")]), price=PRICE).start(tmp_path)
 
 
