@@ -16,6 +16,8 @@ from ..jsonfile import read_json
 
 #: In a study that is recorded detached: who measures it (agentlab.host.lease).
 HOST_FILE = "host.json"
+#: Held by who records into a study.
+LOCK_FILE = ".lock"
 _encode = msgspec.json.Encoder().encode
 
 
@@ -121,7 +123,7 @@ def lock(folder: Path) -> Generator[None]:
     RecordingError
         The folder cannot be written.
     """
-    path = folder / ".lock"
+    path = folder / LOCK_FILE
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
@@ -149,12 +151,16 @@ def is_locked(folder: Path) -> bool:
     bool
     """
     try:
-        with lock(folder):
-            return False
-    except StudyBusy:
-        return True
-    except RecordingError:  # a folder that nobody may write
+        fd = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # never locked; asking leaves nothing behind
         return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(fd)
+    return False
 
 
 def _who(folder: Path) -> str:

@@ -67,3 +67,11 @@ def test_unreadable_json_is_named(tmp_path):
 def test_whole_files_are_the_owners_alone(tmp_path):
     write_json(tmp_path / "study.json", {"turns": ["with keep='content' a prompt"]})
     assert (tmp_path / "study.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_asking_whether_a_study_is_locked_leaves_nothing_behind(tmp_path):
+    assert not files.is_locked(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    with files.lock(tmp_path):
+        assert files.is_locked(tmp_path)
+    assert not files.is_locked(tmp_path)
