@@ -166,6 +166,17 @@ oh-my-opencode-slim. Give others by the path of their file or package folder
     )
 
 
+def brought_by(agent: str) -> str | None:
+    """Return the known plugin that brings an agent, or None.
+
+    Examples
+    --------
+    >>> brought_by("orchestrator")
+    'oh-my-opencode-slim'
+    """
+    return next((name for name, plugin in KNOWN.items() if agent in plugin.AGENTS), None)
+
+
 def find_package(name: str, version: str, folder: Path) -> Path:
     """Find a plugin's package in a fresh installation.
 

@@ -9,7 +9,8 @@ NAME = PACKAGE = "oh-my-opencode-slim"
 VERSION = "2.2.24"
 #: Its own settings, in OpenCode's configuration folder.
 FILE = "oh-my-opencode-slim.json"
-_AGENTS = ("orchestrator", "explorer", "librarian", "oracle", "designer", "fixer")
+#: The agents that it brings.
+AGENTS = ("orchestrator", "explorer", "librarian", "oracle", "designer", "fixer")
 _REMOTE = ("context7", "gh_grep", "websearch")
 
 
@@ -33,7 +34,7 @@ def settings(model: str) -> dict[str, Any]:
     """
     return {
         "preset": "agentlab",
-        "presets": {"agentlab": {agent: {"model": model} for agent in _AGENTS}},
+        "presets": {"agentlab": {agent: {"model": model} for agent in AGENTS}},
         "autoUpdate": False,
         "disabled_mcps": list(_REMOTE),
     }

@@ -116,9 +116,11 @@ def test_plugins_that_do_not_load_end_the_study_before_it_starts(opencode_execut
 
 def test_with_a_server_for_each_run_a_wrong_agent_costs_no_run(opencode_executable, tmp_path):
     gateway = al.Gateway(al.ScriptedModel.load("cache-probe"))
-    driver = al.OpenCode("lab/m", agent="nobody", server="run", gateway=gateway)
+    driver = al.OpenCode("lab/m", agent="orchestrator", server="run", gateway=gateway)
     running = al.record(PROBE, driver, runs=2, to=tmp_path / "s", host="process", progress="none")
-    with pytest.raises(al.StartupError, match=r"no agent 'nobody'; it has: .*build"):
+    with pytest.raises(
+        al.StartupError, match=r"no agent 'orchestrator'; it has: .*build.*with the plugin oh-my"
+    ):
         running.result(timeout=60)
     assert list((tmp_path / "s" / "runs").iterdir()) == []
 

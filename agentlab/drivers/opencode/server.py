@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from ...agents import opencode as agent
+from ...agents.plugins import brought_by
 from ...errors import AgentlabError, ConfigError, StartupError
 from ...wire.children import Child
 from ..base import Arm, Opened, Run
@@ -108,7 +109,11 @@ class Server:
                 driver="opencode",
                 phase="startup",
             ) from None
-        _among("agent", self._driver.agent, names)
+        plugin = brought_by(self._driver.agent)
+        hint = (
+            f". {self._driver.agent!r} comes with the plugin {plugin}: plugins=[{plugin!r}]" if plugin else ""
+        )
+        _among("agent", self._driver.agent, names, hint)
         provider, model = agent.split_model(self._driver.model)
         if provider not in found and self._arm.gateway is None and self._driver.url is None:
             raise StartupError(
@@ -142,11 +147,11 @@ class Server:
                         await delete_session(self.api, session)
 
 
-def _among(what: str, wanted: str, found: list[str]) -> None:
+def _among(what: str, wanted: str, found: list[str], hint: str = "") -> None:
     if wanted not in found:
         there = ", ".join(sorted(found)[:20]) or "none"
         raise StartupError(
-            f"OpenCode has no {what} {wanted!r}; it has: {there}", driver="opencode", phase="startup"
+            f"OpenCode has no {what} {wanted!r}; it has: {there}{hint}", driver="opencode", phase="startup"
         )
 
 
