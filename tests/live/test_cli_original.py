@@ -49,8 +49,19 @@ STEPS = [
         tools=[("read", {"filePath": "package.json"})],
         **PACE,
     ),
+    al.Step(when={"last_user_contains": "[500]", "has_tools": True}, text="answered after a retry",
+            fault=al.Fault("status", code=500)),
+    al.Step(when={"last_user_contains": "[400]", "has_tools": True},
+            fault=al.Fault("status", code=400, times=None)),
     al.Step(text="Ready."),
-]
+]  # fmt: skip
+#: Everything of which the original had a word for in one session: no tool, a retry, an error, no last answer.
+BROKEN = al.Scenario(
+    "broken",
+    turns=["Session marker: {nonce}. [500] Say hello.", "Session marker: {nonce}. [400] Say hello."],
+    require=CACHE_REPORT.require,
+    warmup="original",
+)
 
 
 @dataclasses.dataclass
@@ -72,15 +83,16 @@ async def server(opencode_executable, tmp_path_factory):
         arm = LabArm("a", scenario, tmp_path_factory.mktemp("arm"), gateway)
         async with running_server(driver, arm) as running:
             yield running
+    await asyncio.sleep(0.2)  # the loop still closes pipes of what has ended
 
 
 class Original:
     """The sessions of the original, one after another; every rule as it was."""
 
-    def __init__(self, url, headers, agent, provider, model, timeout_s=120.0):
+    def __init__(self, url, headers, agent, provider, model, timeout_s=120.0, turns=CACHE_REPORT.turns):
         self.client = httpx.AsyncClient(base_url=url, headers=headers, timeout=timeout_s, trust_env=False)
         self.timeout_s = timeout_s
-        self.agent, self.provider, self.model = agent, provider, model
+        self.agent, self.provider, self.model, self.turns = agent, provider, model, turns
 
     async def run(self, sessions):
         async with self.client:
@@ -130,7 +142,7 @@ class Original:
     async def observe(self, session):
         route = f"/session/{quote(session, safe='')}"
         nonce, prompts = secrets.token_hex(8), []
-        for text in CACHE_REPORT.turns:
+        for text in self.turns:
             body = {
                 "agent": self.agent,
                 "model": {"providerID": self.provider, "modelID": self.model},
@@ -189,6 +201,14 @@ class Original:
             "totalInput": tokens["input"] + read + write,
         }
 
+    @staticmethod
+    def error(error):
+        name = error.get("name")
+        known = ("APIError", "ProviderAuthError", "MessageAbortedError", "StructuredOutputError",
+                 "ContextOverflowError", "MessageOutputLengthError", "Unknown")  # fmt: skip
+        side = "provider" if name in known[:2] else "assistant"
+        return f"{side}_error:{name if name in known else 'unknown'}"
+
     def reasons(self, session, history, about, users):
         parts = [p for m in history for p in m["parts"]]
         done = [p["tool"] for p in parts if p["type"] == "tool" and p["state"]["status"] == "completed"]
@@ -204,7 +224,7 @@ class Original:
             ("missing assistant final response", not any(p["type"] == "text" for p in history[-1]["parts"])),
             ("missing second user follow-up", len(users) < 2),
             (ROUTING, routes != {wanted}),
-            ("assistant error", any(a.get("error") for a in answers)),
+            *((self.error(a["error"]), True) for a in answers if a.get("error")),
             (self.trouble, self.trouble is not None),
             ("session entered retry state",
              any(k == "session.status" and p["status"]["type"] == "retry" for k, p in own)),
@@ -338,6 +358,23 @@ async def test_the_study_and_the_report_hold_the_same(measured):
         rows = ours.table(table)
         rows = rows[rows["chain"] == "main"] if table == "requests" else rows
         assert rows[columns].reset_index(drop=True).equals(theirs.table(table)[columns]), table
+
+
+async def test_discards_for_the_same_reasons(server, tmp_path):
+    login = httpx.BasicAuth(*server.api.auth)._auth_header
+    one = Original(
+        server.api.url, {"authorization": login}, "orchestrator", "lab", "scripted", turns=BROKEN.turns
+    )
+    (theirs,) = await one.run(1)
+    (tmp_path / "broken.json").write_text(json.dumps(BROKEN.to_dict()))
+    more = ["--scenario", "broken.json"]
+    code, out, err = await agentlab(tmp_path, *command(server, 1, tmp_path / "report.json", *more))
+    assert (code, "0 of 1 used" in out) == (3, True), err
+    (ours,) = json.loads((tmp_path / "report.json").read_text())["runs"]
+    assert ours["discardReasons"] == theirs["reasons"]
+    assert len(theirs["reasons"]) == 5
+    assert ours["observation"]["assistantErrorCodes"] == ["APIError"] and ours["observation"]["retries"]
+    assert len(ours["observation"]["requests"]) == len(theirs["requests"])
 
 
 async def test_an_agent_that_is_not_there_costs_no_run(server, tmp_path):
