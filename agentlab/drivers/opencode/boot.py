@@ -85,7 +85,8 @@ async def _read_until(source: EventSource, session: str, told: list[str]) -> boo
             properties = payload.get("properties") or {}
             if payload.get("type") == "session.error" and not properties.get("sessionID"):
                 error: Any = properties.get("error") or {}
-                told.append(str((error.get("data") or {}).get("message") or error.get("name")))
+                reason = (error.get("data") or {}).get("message") or error.get("name")
+                told.append(str(reason or "no reason given"))
             elif payload.get("type") == "session.created" and session in str(payload):
                 return True
     return False
