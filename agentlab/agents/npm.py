@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import json
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import StartupError
-from .cache import agent_folder, installed_executable
+from .installing import install_once
 
 
 def install_package(
@@ -50,11 +47,8 @@ def install_package(
     StartupError
         npm is missing or failed, or what was installed is not right; nothing is left in the cache.
     """
-    folder = agent_folder(name, version)
-    with _locked(folder):
-        known = installed_executable(folder)
-        if known is not None:
-            return known
+
+    def fetch(work: Path) -> None:
         npm = shutil.which("npm")
         if npm is None:
             raise StartupError(
@@ -63,21 +57,10 @@ def install_package(
                 driver=name,
                 phase="install",
             )
-        _clear_leftovers(folder)
-        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        try:
-            say(f"installing {package} {version} from npm ...")
-            _npm_install(npm, work, package, version, name)
-            found = find(work)
-            _write(work, found, name, version)
-            work.chmod(0o755)
-            if folder.exists():  # an installation that is damaged
-                shutil.rmtree(folder)
-            work.rename(folder)
-        except BaseException:
-            shutil.rmtree(work, ignore_errors=True)
-            raise
-    return folder / found.relative_to(work)
+        say(f"installing {package} {version} from npm ...")
+        _npm_install(npm, work, package, version, name)
+
+    return install_once(name, version, fetch, find)
 
 
 def reported_version(executable: Path, *, timeout: float = 60) -> str:
@@ -110,7 +93,7 @@ def reported_version(executable: Path, *, timeout: float = 60) -> str:
             )
         except (OSError, subprocess.TimeoutExpired):
             return ""
-    lines = done.stdout.strip().splitlines()
+    lines = (done.stdout.strip() or done.stderr.strip()).splitlines()  # Pi says it on stderr
     return lines[0].strip() if done.returncode == 0 and lines else ""
 
 
@@ -166,38 +149,10 @@ def first_that_runs(executables: list[Path], name: str, version: str) -> Path:
     seen: list[str] = []
     for executable in executables:
         answer = reported_version(executable)
-        if answer == version:
+        if version in answer.split():  # "codex-cli 0.171.0", "2.1.197 (Claude Code)"
             return executable
         seen.append(f"{executable.parent.parent.name} answered {answer!r}")
     reason = "; ".join(seen) or "the package holds no binary for this system"
     raise StartupError(
         f"{name} {version} was installed but does not run here: {reason}", driver=name, phase="install"
     )
-
-
-def _write(folder: Path, executable: Path, name: str, version: str) -> None:
-    facts = {"name": name, "version": version, "executable": str(executable.relative_to(folder))}
-    (folder / "agent.json").write_text(json.dumps(facts, indent=2) + "\n")
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Generator[None]:
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        handle = (folder.parent / f".{folder.name}.lock").open("w")
-    except OSError as error:
-        raise StartupError(
-            f"the cache folder for agents cannot be written ({error.strerror}). "
-            "Set AGENTLAB_CACHE to a folder of yours.",
-            phase="install",
-        ) from None
-    with handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)  # the kernel releases it when the holder ends in any way
-        yield
-
-
-def _clear_leftovers(folder: Path) -> None:
-    # Only under the lock: a temporary folder seen here belongs to an installation that was killed.
-    for old in folder.parent.glob(f".{folder.name}.*"):
-        if old.is_dir():
-            shutil.rmtree(old, ignore_errors=True)
