@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import ConfigError
 from .arms import arms_of
 from .completing import completes, studies
+from .gateway import add_limits, gateway_of
 from .original import check_report, header, server, write_report
 from .outcome import judge, say
 from .parser import Parser, whole
 from .scenarios import NAMED, scenario_of
-
-if TYPE_CHECKING:
-    from ..gateway import Gateway
 
 _USAGE = """agentlab record opencode [--model PROVIDER/MODEL] [--arm NAME [KEY=VALUE ...]]...
            [--gateway-script NAME | --gateway URL [--gateway-key-env NAME]
@@ -97,11 +94,7 @@ def _add_what(group: _Group) -> None:
     group.add_argument(
         "--gateway", metavar="URL", help="a gateway in front, and behind it a provider, e.g. https://HOST/v1"
     )
-    group.add_argument(
-        "--gateway-key-env",
-        metavar="NAME",
-        help="environment variable with the provider's key; only the gateway gets it",
-    )
+    add_limits(group)
 
 
 def _add_server(group: _Group) -> None:
@@ -204,7 +197,7 @@ def _run(options: argparse.Namespace) -> int:
     parser: Parser = options.parser
     try:
         check_report(options)
-        gateway = _gateway(options)
+        gateway = gateway_of(options)
         scenario, arms = scenario_of(options), arms_of(options)
     except ConfigError as error:
         parser.fault(error)
@@ -230,25 +223,3 @@ def _run(options: argparse.Namespace) -> int:
         (driver,) = arms.values()
         say(f"report: {write_report(recordings, driver, options)}")
     return judge(recordings)
-
-
-def _gateway(options: argparse.Namespace) -> Gateway | None:
-    from ..gateway.script import ScriptedModel
-    from ..gateway.settings import Gateway
-
-    given = [name for name in ("gateway_script", "gateway", "server") if getattr(options, name) is not None]
-    if len(given) > 1:
-        first, second = ("--" + name.replace("_", "-") for name in given[:2])
-        why = "a server that runs already asks its own provider" if "server" in given else "one model answers"
-        raise ConfigError(f"{first} and {second} exclude each other: {why}")
-    for name in ("header", "auth_env"):
-        if getattr(options, name) is not None and options.server is None:
-            raise ConfigError(f"--{name.replace('_', '-')} goes with --server URL")
-    if options.gateway_key_env is not None and options.gateway is None:
-        raise ConfigError("--gateway-key-env goes with --gateway URL")
-    if options.gateway is not None:
-        gateway = Gateway(options.gateway, key_env=options.gateway_key_env)
-        if any(name not in os.environ for name in gateway.env_names):  # not shown: it may be the key itself
-            raise ConfigError("--gateway-key-env: this environment variable is not set")
-        return gateway
-    return Gateway(ScriptedModel.load(options.gateway_script)) if options.gateway_script else None

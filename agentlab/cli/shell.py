@@ -16,9 +16,10 @@ _OPTIONS = {
     "upstream": "gateway",
     "url": "server",
     "build": "plugin-build",
+    "max_total_requests": "max-requests",
 }
 #: Keywords that are options of a command; those of OpenCode that are not are settings of an arm.
-_RECORD = ("to", "exists", "runs", "order", "seed", "host", "keep", "progress", "detach", "gateway")
+_RECORD = ("to", "exists", "runs", "order", "seed", "host", "keep", "progress", "detach", "gateway", "price")
 _OPENCODE = ("model", "agent", "url", "auth", "headers", "build", "retries", "gateway")
 _SETTINGS = ("config", "plugins", "permissions", "workspace", "title", "snapshot", "version")
 _OURS = "record|OpenCode|Timeouts|Scenario|Gateway|report|export"

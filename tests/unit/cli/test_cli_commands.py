@@ -170,6 +170,7 @@ def test_help_is_there_at_once_for_every_command(capsys):
         "install",
         "record",
         "attach",
+        "gateway",
         "compare",
         "report",
         "export",

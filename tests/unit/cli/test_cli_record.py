@@ -149,6 +149,16 @@ def test_provider_behind_a_gateway(recorded, monkeypatch):
     assert "sk-secret" not in repr(gateway)
 
 
+def test_a_gateway_has_its_limits(recorded):
+    limits = ["--price", "3,15,0.30", "--budget-usd", "2.50", "--max-requests", "40"]
+    assert run(*SCRIPT, *limits) == 0
+    gateway = recorded.calls[0]["gateway"]
+    assert (str(gateway.price.input), str(gateway.price.output), str(gateway.price.cache_read)) == (
+        "3", "15", "0.30",
+    )  # fmt: skip
+    assert (str(gateway.budget), gateway.max_requests) == ("2.50", 40)
+
+
 def test_basic_credentials_come_from_the_environment(recorded, monkeypatch):
     monkeypatch.setenv("LAB_LOGIN", "opencode:pass:word")
     assert run(*SERVER, "--model", "p/m", "--auth-env", "LAB_LOGIN") == 0
@@ -194,6 +204,13 @@ SCRIPT = ["--gateway-script", "cache-probe"]
         ([*SCRIPT, "--gateway", "https://h.example"], "exclude each other"),
         ([*SCRIPT, *SERVER], "--gateway-script and --server exclude each other"),
         ([*SCRIPT, "--provider", "p"], "--provider goes with --model ID"),
+        (["--model", "p/m", "--budget-usd", "1"], "--budget-usd goes with --gateway URL or --gateway-script"),
+        (["--gateway", "https://h.example/v1", "--model", "p/m", "--budget-usd", "1"],
+         "--budget-usd 1: without a price no spending is known; give --price"),
+        ([*SCRIPT, "--budget-usd", "much"], "--budget-usd"),
+        ([*SCRIPT, "--price", "3"], "--price: '3': give IN,OUT or IN,OUT,CACHED"),
+        ([*SCRIPT, "--price", "3,x"], "--price: '3,x'"),
+        ([*SCRIPT, "--max-requests", "0"], "--max-requests: '0'"),
         (["--gateway", "ftp://x", "--model", "p/m"], "--gateway: give a URL such as"),
         (["--gateway", "http://h.example/v1", "--gateway-key-env", "HOME", "--model", "p/m"],
          "--gateway http://h.example/v1: a key is sent over https only"),
