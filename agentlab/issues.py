@@ -68,6 +68,10 @@ CODES: dict[str, str] = {
     "pressure_unknown": "the kernel reports no pressure (PSI): whether the machine was quiet is unknown",
     "gateway_unattributed": "the gateway saw requests that belong to no session of the run",
     "gateway_gone": "the gateway's process ended during the run, which is therefore made again on resume",
+    "budget_spent": "the budget was spent during the run, which is made again when there is a larger one",
+    "balance_empty": "the provider's account was empty (HTTP 402); the run is made again on resume",
+    "ledger_halted": "the ledger could no longer be trusted; the run is made again on resume",
+    "request_limit": "the gateway refused requests beyond the run's cap of requests or seconds",
     "gateway_fault": "the gateway's upstream failed; detail holds status or kind",
     "import_note": "a remark of the reader of a foreign file",
 }

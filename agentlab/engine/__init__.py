@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,8 @@ from ..errors import ConfigError
 from ..scenario import Scenario
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from ..drivers.base import Driver
     from ..gateway import Gateway
     from ..host.running import Running
@@ -29,6 +32,7 @@ def record(
     order: Order = "interleaved",
     seed: int | None = None,
     gateway: Gateway | None = None,
+    budget_usd: Decimal | float | str | None = None,
     host: Literal["auto", "kernel", "process", "inline"] = "auto",
     kernel: str | None = None,
     detach: float | Literal[False] = False,
@@ -56,6 +60,10 @@ def record(
         Of the order; drawn and stored when absent.
     gateway : Gateway, optional
         Metered model boundary in front of all arms that have none of their own.
+    budget_usd : Decimal, int, float or str, optional
+        Most that all arms together may spend, in USD, over all resumptions; needs gateways with a price.
+        Once a request could cost more than is left the study ends with ``BudgetExceeded``; what was measured
+        stays.
     host : {"auto", "kernel", "process", "inline"}
         Where it is measured: ``auto`` is a kernel of its own in a live notebook, else a process of its own.
         ``inline`` (a thread here) is for tests and for drivers defined in the notebook: this process then
@@ -88,6 +96,8 @@ def record(
         nothing was started.
     RecordingError
         The folder cannot be written.
+    BudgetExceeded, GatewayError
+        From awaiting it: the budget is spent, or a gateway can admit nothing more.
 
     Examples
     --------
@@ -99,6 +109,7 @@ def record(
     agentlab.errors.ConfigError: record(arms={}): give a driver, or {name: driver}
     """
     from ..host import start
+    from .budget import checked_budget
     from .study import Quiet, Study, default_folder, prepare
 
     study = Study(
@@ -112,6 +123,7 @@ def record(
         gateway=gateway,
         quiet=Quiet() if quiet == "auto" else quiet,
     )
+    study = dataclasses.replace(study, budget_usd=checked_budget(budget_usd, study))
     _one_of("exists", exists, "resume", "refuse", "replace")
     _one_of("progress", progress, "auto", "widget", "text", "none")
     _one_of("host", host, "auto", "kernel", "process", "inline")

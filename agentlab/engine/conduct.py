@@ -17,6 +17,7 @@ from ..errors import AgentExited, AgentlabError, ConfigError, GatewayError, Reco
 from ..redact import Redactor
 from ..scenario import Scenario
 from ..wire.children import Children
+from .budget import ENDINGS, end_study, ending_of
 from .files import lock
 from .observe import Observer, wait_quiet
 from .runlog import RunLog
@@ -109,7 +110,8 @@ async def conduct(study: Study, stop: Stop, hold: Hold = contextlib.nullcontext)
     RecordingError
         The disk is full or the folder is gone.
     GatewayError
-        The gateway is gone; the run under way is marked and made again on resume.
+        The gateway is gone, or admits nothing more (``BudgetExceeded``: a spent budget); the run under way is
+        marked and made again on resume.
     asyncio.CancelledError
         It was asked to stop; the run under way is marked.
     """
@@ -149,17 +151,20 @@ async def _record_runs(study: Study, arms: dict[str, _Arm], observer: Observer) 
         except BaseException as error:
             # What ends the study is told, not what follows from it.
             with contextlib.suppress(RecordingError):
-                _mark(log, arm.stop, error)
+                _mark(log, arm.stop, arm.gateway, error)
             with contextlib.suppress(RecordingError):
                 log.finish("cancelled", observer=observer.end(), quiet=quiet)
             raise
         log.finish(status, observer=observer.end(), quiet=quiet)
 
 
-def _mark(log: RunLog, stop: Stop, error: BaseException) -> None:
+def _mark(log: RunLog, stop: Stop, gateway: LiveGateway | None, error: BaseException) -> None:
     """Say in a run why it ends with its study; none of it is the agent's failure, so it is made again."""
+    ending = ending_of(gateway, log.run_id)
     if isinstance(error, asyncio.CancelledError):
         log.issue(stop.reason or "cancelled", discard=True)
+    elif isinstance(error, GatewayError) and ending is not None:
+        log.issue(ENDINGS[ending], str(error), discard=True)
     else:
         code = "gateway_gone" if isinstance(error, GatewayError) else "unfinished"
         log.issue(code, str(error), discard=True)
@@ -167,6 +172,7 @@ def _mark(log: RunLog, stop: Stop, error: BaseException) -> None:
 
 async def _make_run(study: Study, arm: _Arm, log: RunLog) -> str:
     """Make one run; its failure becomes an issue and the study goes on."""
+    status = "complete"
     try:
         opened = await arm.open()
         log.on_begin = functools.partial(_point_gateway, arm, log)
@@ -188,10 +194,15 @@ async def _make_run(study: Study, arm: _Arm, log: RunLog) -> str:
         log.issue(getattr(error, "code", None) or fallback, text, discard=True)
         if isinstance(error, (AgentExited, StartupError)):
             await _reopen_later(arm, log)
-        return "failed"
+        status = "failed"
     finally:
         await _point_gateway(arm, None)
-    return "complete"
+    ending = ending_of(arm.gateway, log.run_id)
+    if ending == "limit":  # the run's own cap; what the agent made of it is its result
+        log.issue(ENDINGS[ending], discard=True)
+    elif ending is not None:
+        raise end_study(ending, arm.gateway)
+    return status
 
 
 async def _reopen_later(arm: _Arm, log: RunLog) -> None:
@@ -239,7 +250,13 @@ async def _start_gateways(
         elif wanted is None:
             live[name] = None
         else:
-            live[name] = await wanted.start(folder=study.folder, keep=study.keep, children=children)
+            live[name] = await wanted.start(
+                folder=study.folder,
+                keep=study.keep,
+                children=children,
+                account="study" if own is None else f"arm {name}",
+                total_usd=study.budget_usd,
+            )
             stack.push_async_callback(live[name].close)
             await live[name].idle()  # what comes before the first run is warm-up
             shared = live[name] if own is None else shared

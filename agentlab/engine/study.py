@@ -10,6 +10,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -87,6 +88,8 @@ class Study:
         In front of all arms that have none of their own.
     quiet : Quiet, optional
         None: do not wait, do not judge.
+    budget_usd : Decimal, optional
+        Limit of all its gateways together, in USD, over all resumptions.
     """
 
     folder: Path
@@ -98,6 +101,7 @@ class Study:
     keep: Keep = "numbers"
     gateway: Any = None
     quiet: Quiet | None = Quiet()
+    budget_usd: Decimal | None = None
 
     def drivers(self) -> dict[str, Driver]:
         """Return the driver of each arm.
@@ -151,7 +155,10 @@ class Study:
         -------
         Study
         """
-        return cls(**{name: decode(value) for name, value in job.items()})
+        made = {name: decode(value) for name, value in job.items()}
+        if (budget := made.get("budget_usd")) is not None:
+            made["budget_usd"] = Decimal(budget)  # decimals travel as text
+        return cls(**made)
 
     def describe(self) -> dict[str, Any]:
         """Return what ``study.json`` holds: redacted, comparable, without machine and time."""
@@ -181,8 +188,16 @@ class Study:
 
 
 def _described(gateway: Any, keep: Keep) -> Any:  # noqa: ANN401
-    """Return a gateway's settings; what a script says and what it looks for in prompts is content."""
+    """Return a gateway's settings; what a script or a pin says is content.
+
+    Budgets are left out: they may be raised on resume, and each of them stands in the ledger.
+    """
     told = redact_data(encode(gateway, "gateway"))
+    if gateway is not None:
+        told.pop("budget_usd", None)
+    if keep == "numbers" and gateway is not None and isinstance(pin := told.get("pin"), dict):
+        for name in ("system", "tools"):
+            pin[name] = fingerprint(json.dumps(pin.get(name), sort_keys=True))
     if keep == "numbers" and gateway is not None and isinstance(script := told.get("upstream"), dict):
         for name in ("steps", "side"):
             script[name] = fingerprint(json.dumps(script.get(name), sort_keys=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from ..engine.budget import told_cost
 from ..engine.study import Study, missing
 from ..errors import ConfigError
 from ..wire.procid import ProcessId
@@ -99,6 +100,8 @@ def launch(study: Study, make_host: HostMaker, progress: str, *, detached: bool 
         return Running(study, None)
     if left < planned:
         say(f"{planned - left} of {planned} already recorded in {study.folder}; {left} to do")
+    if (cost := told_cost(study)) is not None:
+        say(cost)
     before = Lease.read(study.folder)
     if before is not None:
         before.clear()

@@ -111,11 +111,13 @@ def test_an_impossible_folder_is_named(tmp_path):
         prepare(study(tmp_path / "file" / "s"), "resume")
 
 
+RUNNING = "http://127.0.0.1:4096"  # never asked here
+
+
 def test_numbers_keep_no_text(tmp_path):
     arms = {
-        "a": OpenCode(
-            "lab/m", system="secret system", auth=("user", "hunter2"), headers=[("x-key", "sesame")]
-        )
+        "a": OpenCode("lab/m", system="secret system"),
+        "b": OpenCode("lab/m", url=RUNNING, auth=("user", "hunter2"), headers=[("x-key", "sesame")]),
     }
     prepare(study(tmp_path / "s", arms=arms, scenario=Scenario("p", turns=["private prompt"])), "resume")
     text = (tmp_path / "s" / "study.json").read_text()
@@ -204,9 +206,8 @@ def test_a_seed_is_a_whole_number(tmp_path, seed):
 
 
 def test_a_job_comes_back_as_it_went(tmp_path):
-    before = study(
-        tmp_path, arms={"a": OpenCode("lab/m", auth=("u", "p"), headers=[("h", "v")], workspace=tmp_path)}
-    )
+    running = OpenCode("lab/m", url=RUNNING, auth=("u", "p"), headers=[("h", "v")])
+    before = study(tmp_path, arms={"a": running, "b": OpenCode("lab/m", workspace=tmp_path)})
     job = json.loads(json.dumps(before.to_job()))
     after = Study.from_job(job)
     assert after.describe() == before.describe()

@@ -1,0 +1,129 @@
+"""A study's budget, on the real gateway; the agent is a toy that asks the model and believes its answer."""
+
+import contextlib
+import dataclasses
+
+import httpx
+import pytest
+
+import agentlab as al
+from agentlab.drivers.base import Identity
+from agentlab.engine.budget import told_cost
+from agentlab.engine.study import Study, prepare, recorded
+from agentlab.errors import BudgetExceeded, ConfigError
+
+ASK = {"model": "scripted", "max_tokens": 1000, "messages": [{"role": "user", "content": "x" * 400}]}
+PRICE = al.Price(1, 100)  # a reply is reserved at 0.1 USD and costs a fraction of it
+SCENARIO = al.Scenario("ask", turns=["one", "two"])
+
+
+@dataclasses.dataclass(frozen=True)
+class Asker:
+    gateway: al.Gateway | None = None
+
+    def identify(self):
+        return Identity(driver="asker", version="1", model="lab/scripted")
+
+    @contextlib.asynccontextmanager
+    async def open(self, arm):
+        yield _Opened(arm)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Opened:
+    arm: object
+
+    @contextlib.asynccontextmanager
+    async def session(self, run):
+        yield _Session(self.arm.gateway, run)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Session:
+    gateway: object
+    run: object
+
+    async def prompt(self, text):
+        async with httpx.AsyncClient(trust_env=False) as client:
+            reply = await client.post(
+                self.gateway.base_url("chat") + "/chat/completions",
+                json=ASK,
+                headers={"authorization": f"Bearer {self.gateway.token}"},
+            )
+        self.run.emit("turn.reply", session="s", turn=1, http_status=reply.status_code, text_chars=3)
+
+
+def gateway(**options):
+    said = al.Step(text="word " * 200)
+    return al.Gateway(al.ScriptedModel([said], match="rule", side=None), price=PRICE, **options)
+
+
+def record(folder, **options):
+    settings = {"runs": 3, "gateway": gateway(), "host": "inline", "quiet": None, "progress": "none"}
+    return al.record(SCENARIO, Asker(), to=folder / "study", **{**settings, **options}).result(timeout=60)
+
+
+def statuses(folder):
+    return [(run["status"], [issue["code"] for issue in run["issues"]]) for run in recorded(folder / "study")]
+
+
+def test_a_spent_budget_ends_the_study_and_a_larger_one_resumes_it(tmp_path):
+    with pytest.raises(BudgetExceeded, match=r"(?s)more than the budget has left .*2 of 3 runs are kept"):
+        record(tmp_path, budget_usd="0.19")
+    assert statuses(tmp_path) == [("complete", [])] * 2 + [("cancelled", ["budget_spent"])]
+    charges = [row["charged_usd"] for row in _ends(tmp_path) if "charged_usd" in row]
+    assert 0 < sum(map(float, charges)) <= 0.19
+    recs = record(tmp_path, budget_usd=1)
+    assert len(recs.where(status="complete")) == 3
+    assert all(recs.where(status="complete").runs["eligible"])
+
+
+def test_two_arms_share_the_studys_budget_whatever_their_gateways(tmp_path):
+    arms = {"a": Asker(gateway=gateway()), "b": Asker(gateway=gateway())}
+    with pytest.raises(BudgetExceeded):
+        al.record(
+            SCENARIO,
+            arms,
+            to=tmp_path / "study",
+            budget_usd="0.19",
+            host="inline",
+            quiet=None,
+            progress="none",
+        ).result(timeout=60)
+    assert sum(float(row["charged_usd"]) for row in _ends(tmp_path) if "charged_usd" in row) <= 0.19
+
+
+def test_a_runs_own_cap_discards_the_run_and_the_study_goes_on(tmp_path):
+    recs = record(tmp_path, gateway=gateway(max_requests=1))
+    assert statuses(tmp_path) == [("complete", ["request_limit"])] * 3
+    assert not any(recs.runs["eligible"])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"gateway": None}, r"arm 'asker' has no gateway.*Gateway\(\.\.\., price=Price"),
+        ({"gateway": al.Gateway(al.ScriptedModel.load("cache-probe"))}, "a gateway without a price"),
+        ({"budget_usd": 0}, "above 0"),
+        ({"budget_usd": "much"}, "much"),
+    ],
+)
+def test_a_budget_that_nobody_can_keep_is_refused_before_anything_starts(tmp_path, options, words):
+    with pytest.raises(ConfigError, match=words):
+        record(tmp_path, **{"budget_usd": 1, **options})
+    assert not (tmp_path / "study").exists()
+
+
+def test_what_a_paid_study_may_cost_is_said_before_it_starts(tmp_path):
+    settings = {"scenario": SCENARIO, "arms": {"a": Asker()}, "runs": 4, "order": "sequential", "seed": 1}
+    paid = al.Gateway("http://127.0.0.1:9/v1", price=PRICE, budget_usd=2)
+    study = prepare(Study(folder=tmp_path / "s", gateway=paid, **settings), "resume")
+    assert told_cost(study) == (
+        "4 runs to come: what a run costs is not known yet, at most 2.00 USD, which the budget has left"
+    )
+    assert told_cost(dataclasses.replace(study, gateway=gateway())) is None  # a scripted model costs nothing
+
+
+def _ends(folder):
+    recs = al.load(folder / "study")
+    return [event for run in recs for event in run.gateway_events if event["kind"] == "request.end"]
