@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from .completing import completes
 from .outcome import DONE, say
 
 
@@ -20,9 +21,16 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
     """
     text = "install an agent at its pinned version"
     parser = commands.add_parser("install", parents=[shared], help=text, description=text)
-    parser.add_argument("name", metavar="NAME", help="e.g. opencode; an unknown name lists those that exist")
+    text = "e.g. opencode; an unknown name lists those that exist"
+    completes(parser.add_argument("name", metavar="NAME", help=text), _names)
     parser.add_argument("--version", metavar="V", help="another exact version")
     parser.set_defaults(command=_run)
+
+
+def _names(prefix: str, **_: Any) -> list[str]:  # noqa: ANN401
+    from ..agents.plugins import KNOWN
+
+    return [name for name in ("opencode", *KNOWN) if name.startswith(prefix)]
 
 
 def _run(options: argparse.Namespace) -> int:

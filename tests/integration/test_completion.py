@@ -67,6 +67,7 @@ def offered(folder, environment, line):
         ("agentlab compare stu", ["studies/", "studies/cache"]),
         ("agentlab compare studies/", ["studies/cache"]),
         ("agentlab attach o", ["other"]),
+        ("agentlab install o", ["opencode", "oh-my-opencode-slim"]),
         ("agentlab compare studies/cache --reference ", ["stable", "volatile"]),
         ("agentlab compare studies/cache other --reference o", ["on", "off"]),
         ("agentlab compare other --metric tt", ["ttft"]),
