@@ -26,7 +26,7 @@ it, and what was measured stays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 # `concurrent.futures` is where asyncio takes its class from; importing asyncio here would cost a bare
@@ -219,6 +219,33 @@ class InterruptedByUser(KeyboardInterrupt):
     def __init__(self, message: str = "", recordings: Any = None) -> None:  # noqa: ANN401
         super().__init__(message)
         self.recordings = recordings
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Return the end of a message about a name that does not exist.
+
+    Parameters
+    ----------
+    name : object
+        What was written.
+    known : iterable of str
+        What could have been written.
+
+    Returns
+    -------
+    str
+        ``". Did you mean 'x'?"``, or nothing when none is near.
+
+    Examples
+    --------
+    >>> did_you_mean("tfft", ["TTFT", "COST"])
+    ". Did you mean 'TTFT'?"
+    """
+    import difflib
+
+    lower = {word.casefold(): word for word in known}
+    near = difflib.get_close_matches(str(name).casefold(), lower, n=1)
+    return f". Did you mean {lower[near[0]]!r}?" if near else ""
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401

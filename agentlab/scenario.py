@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, cast
 
-from .errors import ConfigError
+from .errors import AgentlabWarning, ConfigError, did_you_mean
 
-#: What ``require`` may name: a final text, or a completed call of a tool.
+_PLACE = re.compile(r"\{([A-Za-z_]+)\}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -94,6 +96,9 @@ class Scenario:
         for need in self.require:
             if need != "text" and not (need.startswith("tool:") and len(need) > 5):
                 raise ConfigError(f"Scenario(require={need!r}): write 'text' or 'tool:NAME'")
+        if not isinstance(cast("Any", self.timeouts), Timeouts):
+            raise ConfigError(f"Scenario(timeouts={self.timeouts!r}): give Timeouts(prompt=..., stall=...)")
+        _warn_of_misspelt_places(self.turns)
         for field in ("settle_s", "tail_s"):
             value = getattr(self, field)
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 86_400:
@@ -127,6 +132,16 @@ class Scenario:
         data = dict(data)
         timeouts = Timeouts(**data.pop("timeouts", {}))
         return cls(data.pop("name"), data.pop("turns", ()), timeouts=timeouts, **data)
+
+
+def _warn_of_misspelt_places(turns: Sequence[str]) -> None:
+    for place in dict.fromkeys(found for turn in turns for found in _PLACE.findall(turn)):
+        if place != "nonce" and (place == "turn" or did_you_mean(place, ["nonce"])):
+            warnings.warn(
+                f"Scenario(turns=...): {{{place}}} is sent as it stands; only {{nonce}} is replaced",
+                AgentlabWarning,
+                stacklevel=4,
+            )
 
 
 def digest(data: Any) -> str:  # noqa: ANN401

@@ -302,7 +302,7 @@ def split_model(model: str) -> tuple[str, str]:
     >>> split_model("openrouter/meta/llama")
     ('openrouter', 'meta/llama')
     """
-    provider, slash, name = model.partition("/")
+    provider, slash, name = model.partition("/") if isinstance(cast("Any", model), str) else ("", "", "")
     if not (provider and slash and name) or any(c.isspace() for c in model):
         raise ConfigError(f"OpenCode(model={model!r}): write 'provider/model', e.g. 'lab/scripted'")
     return provider, name

@@ -47,7 +47,7 @@ class ScriptedModel:
     def __post_init__(self) -> None:
         steps = tuple(self.steps)
         if not steps or not all(isinstance(step, Step) for step in [*map(given, steps)]):
-            raise ConfigError("ScriptedModel(steps=...): give at least one Step")
+            raise ConfigError("ScriptedModel(steps=...): give at least one Step, e.g. [Step(text='Hello.')]")
         object.__setattr__(self, "steps", steps)
         if self.match not in ("order", "rule"):
             raise ConfigError(f"ScriptedModel(match={self.match!r}): write 'order' or 'rule'")

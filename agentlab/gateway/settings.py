@@ -320,12 +320,15 @@ def _check_upstream(upstream: object, key_env: object) -> None:
         return
     if not isinstance(upstream, str):
         raise ConfigError(
-            f"Gateway({type(upstream).__name__}): give a ScriptedModel or a provider's URL; tapes are not "
-            "there yet"
+            f"Gateway({type(upstream).__name__}): give a provider's URL as text, or a model that runs here, "
+            "ScriptedModel.load('cache-probe'), also of a script's path; tapes are not there yet"
         )
     url = urlsplit(upstream)
     if url.scheme not in ("http", "https") or not url.hostname:
-        raise ConfigError("Gateway(upstream=...): give a URL such as https://api.example.com/v1")
+        raise ConfigError(
+            "Gateway(upstream=...): give a URL such as https://api.example.com/v1, or a model that runs "
+            "here, ScriptedModel.load('cache-probe')"
+        )
     if url.username or url.password or url.query or url.fragment:
         raise ConfigError("Gateway(upstream=...): give the URL without login, query or fragment; see key_env")
     if url.scheme == "http" and key_env is not None and url.hostname not in _LOOPBACK:

@@ -70,6 +70,11 @@ def plot_estimates(
     2
     """
     frame: Any = estimates if hasattr(estimates, "to_dict") else _compare(estimates, metrics, reference)
+    if len(frame.columns) and "estimate" not in frame:
+        raise ConfigError(
+            "plot_estimates(DataFrame): it has no column `estimate`; give what compare(recs, ...) returned, "
+            "or the Recordings"
+        )
     return _plot(frame, _kinds(kinds), ax=ax, shown=True)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..errors import AgentlabError, ConfigError, ImportFormatError, RecordingError
 from ..frames.evidence import EVENTS, GATEWAY
 from ..frames.store import StudyFolder
+from ..redact import redact
 from .recordings import Recordings
 
 _EXAMPLES = Path(__file__).resolve().parent.parent / "data"
@@ -45,10 +47,17 @@ def load(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Rec
     """
     if isinstance(path, (str, os.PathLike)):
         return _load(Path(path).expanduser())
-    paths = [Path(one).expanduser() for one in path]
+    given: Any = path  # whatever it really is
+    paths = [Path(one).expanduser() for one in given] if _are_paths(given) else None
+    if paths is None:
+        raise ConfigError(f"load({type(path).__name__}): give a study's folder, e.g. load('studies/cache')")
     if not paths:
         raise ConfigError("load([]): give at least one path")
     return _all_of(paths)
+
+
+def _are_paths(given: Any) -> bool:  # noqa: ANN401
+    return isinstance(given, Iterable) and all(isinstance(one, (str, os.PathLike)) for one in list(given))
 
 
 def _all_of(paths: Sequence[Path]) -> Recordings:
@@ -81,7 +90,7 @@ def _load(path: Path) -> Recordings:
 
         return Recordings([read(path)])
     if not path.exists():
-        raise RecordingError(f"{path} does not exist")
+        raise RecordingError(f"{path} does not exist{_elsewhere(path)}")
     if (path / "study.json").is_file():
         return Recordings([StudyFolder(path)])
     if (path / "run.json").is_file():
@@ -89,7 +98,25 @@ def _load(path: Path) -> Recordings:
     studies = sorted(p.parent for p in path.glob("*/study.json"))
     if studies:
         return _all_of(studies)
-    raise RecordingError(f"{path} holds no study: study.json is missing there and in the folders below")
+    if (path.parent / "study.json").is_file():
+        raise RecordingError(
+            f"{path} is a part of a study; load the study itself: load({str(path.parent)!r})"
+        )
+    raise RecordingError(
+        f"{path} holds no study: study.json is missing there and in the folders below. Give the folder that "
+        "record(..., to=) wrote"
+    )
+
+
+def _elsewhere(path: Path) -> str:
+    """Say where a path that does not exist was looked for, and what was probably meant."""
+    if (_EXAMPLES / path.name / "study.json").is_file() and path.parent == Path():
+        return f"; the example that is shipped is load(example({path.name!r}))"
+    if path.is_absolute():
+        return ""
+    near = sorted(str(found.parent) for found in Path().glob("studies/*/study.json"))
+    have = f"; studies here are {', '.join(near[:5])}" if near else ""
+    return f" in {redact(str(Path.cwd()))}{have}"
 
 
 def _load_run(path: Path) -> Recordings:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from ..errors import ConfigError
+from ..errors import ConfigError, did_you_mean
 from ..frames.evidence import EVENTS, GATEWAY, Event, Issue, RunInfo, read_events
 from .source import Named, Source, tell_apart
 
@@ -139,7 +139,19 @@ class Recordings(Sequence[Recording]):
     def __getitem__(self, index: int | slice) -> Recording | Recordings:
         if isinstance(index, slice):
             return self._with(self._infos[index])
+        if isinstance(index, str):
+            raise ConfigError(f"recs[{index!r}]: runs are numbered; choose by name with recs.where(arm=...)")
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"recs[{index}]: there are {len(self)} runs, from recs[0]")
         return Recording(self._infos[index][1], self._rows_of)
+
+    if not TYPE_CHECKING:  # type checkers name what is not there themselves
+
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+            if name.startswith("_") or hasattr(type(self), name):  # a property that failed says so itself
+                return object.__getattribute__(self, name)
+            near = did_you_mean(name, [known for known in dir(type(self)) if not known.startswith("_")])
+            raise AttributeError(f"Recordings have no {name!r}{near}")
 
     def __iter__(self) -> Iterator[Recording]:
         return (Recording(info, self._rows_of) for _, info in self._infos)
@@ -302,7 +314,9 @@ class Recordings(Sequence[Recording]):
         frame = self.runs
         unknown = sorted(set(columns) - set(frame.columns))
         if unknown:
-            raise ConfigError(f"runs has no column {', '.join(unknown)}; it has {', '.join(frame.columns)}")
+            near = did_you_mean(unknown[0], frame.columns)
+            have = ", ".join(frame.columns)
+            raise ConfigError(f"runs has no column {', '.join(unknown)}; it has {have}{near}")
         chosen = frame
         for name, wanted in columns.items():
             values = list(wanted) if isinstance(wanted, (list, tuple, set, frozenset)) else [wanted]

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from ..errors import ConfigError
+from ..errors import ConfigError, did_you_mean
 
 __all__ = [
     "CACHE_HIT_RATE",
@@ -233,7 +233,8 @@ def named(name: str) -> Metric:
     'ms'
     """
     if name not in _all():
-        raise ConfigError(f"there is no metric {name!r}; there are {', '.join(names())}")
+        near = did_you_mean(name, names())
+        raise ConfigError(f"there is no metric {name!r}; there are {', '.join(names())}{near}")
     return _all()[name]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ConfigError
 from .bootstrap import Ints
 from .units import Mask
 
@@ -53,6 +54,7 @@ class Runs:
     """
 
     def __init__(self, source: TableSource) -> None:
+        _check_source(source)
         self._source = source
         self._mixed: dict[str, str | None] = {}
         self._tables: dict[str, tuple[pd.DataFrame, Ints]] = {}
@@ -101,6 +103,19 @@ class Runs:
             run = np.array([self._position.get(key, -1) for key in keys], dtype=np.int64)
             self._tables[table] = frame, run
         return self._tables[table]
+
+
+def _check_source(source: object) -> None:
+    if hasattr(source, "runs") and hasattr(source, "table"):
+        return
+    kind = type(source).__name__
+    advice = {
+        "Running": "await it first: recs = await record(...)",
+        "Recording": "one run cannot be compared; give all: compare(recs, ...)",
+        "DataFrame": "give the Recordings it came from",
+    }
+    say = advice.get(kind, "give Recordings, e.g. compare(load('studies/cache'), ...)")
+    raise ConfigError(f"compare({kind}): {say}")
 
 
 def _strings(frame: pd.DataFrame, name: str) -> list[str]:
