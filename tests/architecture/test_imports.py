@@ -25,9 +25,10 @@ ALLOWED = {
     "gateway.book": _GROUND,
     "gateway.ledger": (*_GROUND, "gateway.book"),
     "agents": (*_GROUND, "wire", "machine"),
-    "gateway": (*_GROUND, "wire", "scenario"),
+    "tools": (*_GROUND, "wire"),
+    "gateway": (*_GROUND, "wire", "scenario", "tools"),
     "drivers.base": (*_GROUND, "scenario", "engine", "recording"),  # run(): one driver through the engine
-    "drivers": (*_GROUND, "wire", "scenario", "agents", "gateway"),
+    "drivers": (*_GROUND, "wire", "scenario", "agents", "gateway", "tools"),
     "frames": _GROUND,
     "importers.schema2_writer": (*_GROUND, "frames", "importers", "metrics", "recording", "stats"),
     "importers": (*_GROUND, "frames", "scenario"),
