@@ -1,4 +1,4 @@
-"""The canonical prompt: what a provider's cache would see, as bytes, and how two of them compare.
+"""The canonical prompt: what a provider's cache would see, as bytes (compared in :mod:`.prefix`).
 
 Compact UTF-8 JSON of ``[tools, system, history]`` in the provider's order, keys in the order that was sent,
 without cache markers and **without the two closing brackets**: a longer prompt that only appends then begins
@@ -11,11 +11,14 @@ import dataclasses
 import functools
 import hashlib
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 #: One token of the scripted model and of the prompt cache, in UTF-8 bytes.
 BYTES_PER_TOKEN = 4
+#: Place of the history's first message among the segments.
+_HISTORY = 2
+_MARKER = "cache_control"
 
 
 def tokens(n_bytes: int) -> int:
@@ -97,15 +100,33 @@ class Canonical:
         See the module.
     segments : tuple of Segment
         ``tools``, ``system``, then one ``message`` each.
+    marks : tuple
+        Cache markers of each segment, for a prompt that has any: where they stand and what they say, hashed.
     """
 
     data: bytes
     segments: tuple[Segment, ...]
+    marks: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
     @property
     def n_tokens(self) -> int:
         """Tokens of the prompt."""
         return tokens(len(self.data))
+
+    def part(self, index: int) -> bytes:
+        """Return the JSON of one segment.
+
+        Parameters
+        ----------
+        index : int
+            Its place in `segments`.
+
+        Returns
+        -------
+        bytes
+        """
+        start = 1 + index + (index >= _HISTORY) + sum(s.n_bytes for s in self.segments[:index])
+        return self.data[start : start + self.segments[index].n_bytes]
 
     @functools.cached_property
     def hash(self) -> str:
@@ -113,13 +134,17 @@ class Canonical:
         return short_hash(self.data)
 
 
-def canonical(tools: Sequence[Any], system: Sequence[Any], history: Sequence[Any]) -> Canonical:
+def canonical(
+    tools: Sequence[Any], system: Sequence[Any], history: Sequence[Any], *, marks: tuple[str, ...] = ()
+) -> Canonical:
     """Build the canonical prompt from parsed JSON.
 
     Parameters
     ----------
     tools, system, history : sequence of JSON data
         In the provider's spelling, cache markers removed.
+    marks : tuple of str
+        The markers, see :func:`marks_of`.
 
     Returns
     -------
@@ -133,71 +158,52 @@ def canonical(tools: Sequence[Any], system: Sequence[Any], history: Sequence[Any
     head = [("tools", encode(tools)), ("system", encode(system))]
     messages = [("message", encode(message)) for message in history]
     data = b"[" + b",".join(part for _, part in head) + b",[" + b",".join(part for _, part in messages)
-    return Canonical(data, tuple(Segment(n, short_hash(part), len(part)) for n, part in head + messages))
+    return Canonical(
+        data, tuple(Segment(n, short_hash(part), len(part)) for n, part in head + messages), marks
+    )
 
 
-@dataclasses.dataclass(frozen=True)
-class Change:
-    """Say how a prompt follows the one before it.
-
-    Parameters
-    ----------
-    prefix_bytes : int
-        Shared prefix in bytes; the whole earlier prompt when it was only appended to.
-    first_changed : str or None
-        ``"tools"``, ``"system"`` or ``"message K"`` (1-based in the history); None when nothing changed.
-    append_only : bool
-        Whether every earlier segment is still there, unchanged and in place.
-    """
-
-    prefix_bytes: int
-    first_changed: str | None
-    append_only: bool
-
-
-def compare(before: Canonical, after: Canonical) -> Change:
-    """Compare two prompts of one conversation.
+def marks_of(body: bytes, *segments: Sequence[Any]) -> tuple[str, ...]:
+    """Return where each segment of a prompt is marked to be cached, and how, as a short hash each.
 
     Parameters
     ----------
-    before, after : Canonical
-        In the order they were sent.
+    body : bytes
+        As received; without the word nothing else is looked at.
+    *segments : sequence of JSON data
+        Items of each segment, markers not removed.
 
     Returns
     -------
-    Change
-    """
-    changed: str | None = None
-    for index, old in enumerate(before.segments):
-        if index >= len(after.segments) or after.segments[index] != old:
-            changed = old.name if index < 2 else f"message {index - 1}"
-            break
-    return Change(shared_prefix(before.data, after.data), changed, changed is None)
-
-
-def shared_prefix(a: bytes, b: bytes) -> int:
-    """Return the length of the common prefix, by bisection on slices.
-
-    Parameters
-    ----------
-    a, b : bytes
-        Two prompts.
-
-    Returns
-    -------
-    int
-        In bytes.
+    tuple of str
+        One for each segment, empty for one without markers; nothing at all for a prompt without any.
 
     Examples
     --------
-    >>> shared_prefix(b"abcd", b"abxd")
-    2
+    >>> message = {"role": "user", "content": [{"text": "a", "cache_control": {"type": "ephemeral"}}]}
+    >>> [len(mark) for mark in marks_of(b'"cache_control"', [], [message])]
+    [0, 16]
     """
-    low, high = 0, min(len(a), len(b))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if a[low:middle] == b[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    if _MARKER.encode() not in body:
+        return ()
+    marks = [_marks(segment) for segment in segments]
+    return tuple(short_hash(encode(mark)) if mark else "" for mark in marks) if any(marks) else ()
+
+
+def _marks(items: Sequence[Any]) -> list[Any]:
+    """Return path and value of the markers, where the wires put them: in an item or one level below it."""
+    found: list[Any] = []
+    for at, item in enumerate(items):
+        if not isinstance(item, Mapping):
+            continue
+        said = cast("Mapping[str, Any]", item)
+        if _MARKER in said:
+            found.append([at, said[_MARKER]])
+        inner = said.get("content")
+        parts = cast("list[Any]", inner) if isinstance(inner, list) else [said.get("function")]
+        found += [
+            [at, k, cast("Mapping[str, Any]", part)[_MARKER]]
+            for k, part in enumerate(parts)
+            if isinstance(part, Mapping) and _MARKER in part
+        ]
+    return found

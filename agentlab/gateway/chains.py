@@ -13,8 +13,9 @@ import re
 from collections import OrderedDict
 from typing import Any
 
-from .canonical import Canonical, Change, Segment, compare
+from .canonical import Canonical, Segment
 from .dialects.base import ModelRequest
+from .prefix import Change, compare
 
 _MAX_CONVERSATIONS = 256
 _MAX_HEADS = 8
@@ -43,12 +44,15 @@ class Link:
         None: there is none before it.
     retry_of : int or None
         Number of the request that it repeats.
+    follows : int or None
+        Number of the request that it is compared with.
     """
 
     chain: str | None = None
     attempt: int = 1
     change: Change | None = None
     retry_of: int | None = None
+    follows: int | None = None
 
     def fields(self) -> dict[str, Any]:
         """Return what ``request.begin`` says of it.
@@ -58,13 +62,7 @@ class Link:
         dict
         """
         fields: dict[str, Any] = {"chain": self.chain, "attempt": self.attempt, "retry_of": self.retry_of}
-        if self.change is not None:
-            fields |= {
-                "prefix_bytes": self.change.prefix_bytes,
-                "first_changed": self.change.first_changed,
-                "append_only": self.change.append_only,
-            }
-        return fields
+        return fields if self.change is None else fields | {"follows": self.follows} | self.change.fields()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,13 +116,17 @@ class Chains:
         before = next((head for head in heads if head.canonical.data == new.canonical.data), None)
         if before is not None:
             new = dataclasses.replace(new, chain=before.chain, attempt=before.attempt + 1)
-            link = Link(new.chain, new.attempt, compare(before.canonical, new.canonical), before.number)
+            change = compare(before.canonical, new.canonical)
+            link = Link(new.chain, new.attempt, change, before.number, before.number)
         else:
             aside = side_job(request)
             before = _before(new, heads, aside)
             chain = aside or (before.chain if before else _label(new, heads))
             new = dataclasses.replace(new, chain=chain)
-            link = Link(chain, change=compare(before.canonical, new.canonical) if before else None)
+            link = Link(chain)
+            if before is not None:
+                change = compare(before.canonical, new.canonical)
+                link = Link(chain, change=change, follows=before.number)
         if before is not None and before.chain == new.chain:
             heads.remove(before)
         heads.append(new)

@@ -95,6 +95,7 @@ class Exchange:
                 "max_output_tokens": request.max_output_tokens,
                 "segments": [[s.name, s.hash, s.n_bytes] for s in request.canonical.segments],
                 "canonical_bytes": len(request.canonical.data),
+                "prefix_state": "first" if link.change is None else link.change.state,
             }
             if self._keep:
                 fields["content"] = {"body": request.body}

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentlab.gateway.cacherules import openai_rule
-from agentlab.gateway.canonical import Canonical, canonical, compare, shared_prefix
+from agentlab.gateway.canonical import Canonical, canonical
+from agentlab.gateway.prefix import compare, shared_prefix
 from agentlab.gateway.promptcache import PrefixStore
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
-from ..canonical import canonical, encode
+from ..canonical import canonical, encode, marks_of
 from ..usage import Usage, read_usage
 from .base import BadRequest, CacheUse, ModelRequest, Route, Tool
 from .body import cap_of, dicts, load, mapping, name_of, objects, text_of, text_or_none
@@ -87,6 +87,7 @@ class Chat:
                 [_plain(tool) for tool in tools],
                 [_plain(message) for message in messages[:head]],
                 [_plain(message) for message in history],
+                marks=marks_of(body, tools, messages[:head], *([message] for message in history)),
             ),
             body=data,
             session=text_or_none(data.get("prompt_cache_key")),

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
-from ..canonical import canonical, encode
+from ..canonical import canonical, encode, marks_of
 from ..usage import Usage, read_usage
 from .base import BadRequest, Block, CacheUse, ModelRequest, Route, Tool
 from .body import cap_of, dicts, load, mapping, name_of, objects, text_of, text_or_none
@@ -87,7 +87,12 @@ class Messages:
             ),
             result_of=_result_of(history),
             max_output_tokens=cap_of(data.get("max_tokens")),
-            canonical=canonical([*map(_plain, tools)], [*map(_plain, system)], [*map(_plain, history)]),
+            canonical=canonical(
+                [*map(_plain, tools)],
+                [*map(_plain, system)],
+                [*map(_plain, history)],
+                marks=marks_of(body, tools, system, *([message] for message in history)),
+            ),
             body=data,
             session=text_or_none(mapping(data.get("metadata")).get("user_id")),
             last_text=text_of(history[-1].get("content")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
-from ..canonical import canonical, encode
+from ..canonical import canonical, encode, marks_of
 from ..usage import Usage, read_usage
 from .base import BadRequest, CacheUse, ModelRequest, Route, Tool
 from .body import cap_of, dicts, load, mapping, objects, text_of, text_or_none
@@ -84,7 +84,10 @@ class Responses:
             result_of=_result_of(history),
             max_output_tokens=cap_of(data.get("max_output_tokens")),
             canonical=canonical(
-                tools, system + [_plain(item) for item in items[:head]], [_plain(item) for item in history]
+                tools,
+                system + [_plain(item) for item in items[:head]],
+                [_plain(item) for item in history],
+                marks=marks_of(body, tools, items[:head], *([item] for item in history)),
             ),
             body=data,
             session=text_or_none(data.get("prompt_cache_key")),

@@ -141,6 +141,10 @@ def test_fields_are_those_of_the_journal() -> None:
     say = Talk()
     assert say("a").fields() == {"chain": "main", "attempt": 1, "retry_of": None}
     assert set(say("a", "b").fields()) - set(Link().fields()) == {
+        "follows",
+        "prefix_state",
+        "lost_bytes",
+        "changed",
         "prefix_bytes",
         "first_changed",
         "append_only",

@@ -6,7 +6,8 @@ import pytest
 
 from agentlab.errors import ConfigError
 from agentlab.gateway.cacherules import openai_rule
-from agentlab.gateway.canonical import Canonical, canonical, compare
+from agentlab.gateway.canonical import Canonical, canonical
+from agentlab.gateway.prefix import compare
 from agentlab.gateway.promptcache import PrefixStore
 
 
