@@ -167,9 +167,8 @@ class Meter:
         )
         if exchange.status == 402 and not exchange.refused:
             self._ledger.halt("balance", "http_402", t=t)
-        if measured is None:
-            return {"charged_usd": text(charge), "uncertain": True}
-        return {"charged_usd": text(charge), "measured_usd": text(measured)}
+        money = {"charged_usd": text(charge), "price": reserved.price.rates(total)}
+        return {**money, "uncertain": True} if measured is None else {**money, "measured_usd": text(measured)}
 
     def _measured(self, reserved: Reserved, exchange: Exchange) -> tuple[Decimal | None, int | None]:
         status = exchange.status or 0

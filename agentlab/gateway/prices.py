@@ -155,6 +155,22 @@ class Price:
             return most
         return max(most, self.above.bound(input_tokens, output_tokens, hour=hour))
 
+    def rates(self, input_tokens: int | None) -> dict[str, str]:
+        """Return what fresh and cached input cost in a request, USD per million tokens.
+
+        Parameters
+        ----------
+        input_tokens : int or None
+            Its whole input; None: unknown, the lower tier is taken.
+
+        Returns
+        -------
+        dict
+            ``input`` and ``cache_read`` (by the rule when it was not given) as decimal strings.
+        """
+        price = self._for(input_tokens or 0)
+        return {"input": format(price.input, "f"), "cache_read": format(price.read, "f")}
+
     @property
     def read(self) -> Decimal:
         """Price of input read from the cache, by the rule when it was not given."""

@@ -282,7 +282,8 @@ def test_what_is_known_is_charged_and_the_rest_kept(
     decision = desk.ask()
     assert decision.reserved is not None
     kept = {"charged_usd": format(decision.reserved.hold.usd, "f"), "uncertain": True}
-    assert settle(decision, status=status, usage=usage) == (kept if fields is None else fields)
+    rates = {"price": {"input": "1", "cache_read": "1"}}
+    assert settle(decision, status=status, usage=usage) == {**(kept if fields is None else fields), **rates}
     assert desk.ledger.halted is None
 
 

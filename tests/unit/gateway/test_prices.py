@@ -233,6 +233,12 @@ def test_a_table_is_read_as_it_is_spelled(monkeypatch: pytest.MonkeyPatch) -> No
         Price.of("anthropic:image")
 
 
+def test_the_rates_of_a_request_are_those_of_its_size() -> None:
+    price = Price(3, 15, cache_read="0.30", above_tokens=200_000, above=Price(6, 22))
+    assert price.rates(None) == price.rates(200_000) == {"input": "3", "cache_read": "0.30"}
+    assert price.rates(200_001) == {"input": "6", "cache_read": "6"}
+
+
 def test_the_installed_table_is_what_is_expected() -> None:
     """Where the optional package is installed its shape is checked, elsewhere that its absence is said."""
     if importlib.util.find_spec("genai_prices") is None:
