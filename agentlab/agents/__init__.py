@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .machine_check import Report
@@ -39,8 +39,10 @@ def install(name: str, *, version: str | None = None, say: Callable[[str], None]
 
     Parameters
     ----------
-    name : {"opencode", "oh-my-opencode-slim"}
-        The agent, or the plugin of OpenCode.
+    name : str
+        An agent: ``"pi"``, ``"opencode"``, ``"codex"``, ``"claude_code"``, ``"gemini_cli"``, ``"cline"`` or
+        ``"mini_swe_agent"`` (``-`` and ``_`` are the same); or a plugin of OpenCode,
+        ``"oh-my-opencode-slim"``.
     version : str, optional
         Exact version; default: the one agentlab is tested with.
     say : callable, optional
@@ -56,7 +58,7 @@ def install(name: str, *, version: str | None = None, say: Callable[[str], None]
     ConfigError
         Unknown name, or not a version.
     StartupError
-        npm is missing or failed; nothing half-installed is left.
+        npm or pip is missing or failed; nothing half-installed is left.
 
     Examples
     --------
@@ -64,24 +66,26 @@ def install(name: str, *, version: str | None = None, say: Callable[[str], None]
     '1.18.33'
     """
     from ..errors import ConfigError
-    from . import npm, opencode, plugins
+    from . import catalogue, npm, plugins
 
-    known: dict[str, Any] = {"opencode": opencode, **plugins.KNOWN}
-    if name not in known:
-        raise ConfigError(f"install({name!r}): known are {', '.join(known)}")
-    agent = known[name]
-    wanted: str = agent.VERSION if version is None else version
+    tell = say or (lambda _line: None)
+    agent = catalogue.AGENTS.get(name.replace("-", "_"))
+    plugin = plugins.KNOWN.get(name)
+    if agent is None and plugin is None:
+        raise ConfigError(f"install({name!r}): known are {', '.join([*catalogue.AGENTS, *plugins.KNOWN])}")
+    pinned = agent.version if agent else plugins.KNOWN[name].VERSION
+    wanted = pinned if version is None else version
     if not wanted[:1].isdigit() or not all(c.isalnum() or c in ".-+" for c in wanted):
-        raise ConfigError(
-            f"install({name!r}, version={wanted!r}): give an exact version such as {agent.VERSION}"
-        )
+        raise ConfigError(f"install({name!r}, version={wanted!r}): give an exact version such as {pinned}")
+    if agent is not None:
+        found = catalogue.install_agent(agent, wanted, say=tell)
+        return Installed(name=agent.name, version=wanted, executable=found)
+    package = plugins.KNOWN[name].PACKAGE
 
     def find(folder: Path) -> Path:
-        if name in plugins.KNOWN:
-            return plugins.find_package(agent.PACKAGE, wanted, folder)
-        return npm.first_that_runs(opencode.candidates(folder), name, wanted)
+        return plugins.find_package(package, wanted, folder)
 
-    found = npm.install_package(name, agent.PACKAGE, wanted, find, say=say or (lambda _line: None))
+    found = npm.install_package(name, package, wanted, find, say=tell)
     return Installed(name=name, version=wanted, executable=found)
 
 
