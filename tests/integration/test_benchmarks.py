@@ -1,5 +1,6 @@
 """The benchmarks measure what they say, on tiny sizes; their goals are judged by running them."""
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import __main__ as entry  # noqa: E402
-from benchmarks import _sse_server, growth, imports, sse, stamps  # noqa: E402
+from benchmarks import _gateway_client, _sse_server, gateway, growth, imports, sse, stamps  # noqa: E402
 
 
 def test_every_benchmark_is_listed_with_what_it_measures() -> None:
@@ -18,7 +19,7 @@ def test_every_benchmark_is_listed_with_what_it_measures() -> None:
         [sys.executable, "-m", "benchmarks"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
-    assert {"imports", "sse", "stamps"} <= set(lines)
+    assert {"gateway", "imports", "sse", "stamps"} <= set(lines)
     assert all(lines.values())
 
 
@@ -75,3 +76,43 @@ def test_growth_draws_all_marks_and_their_empty_twins() -> None:
     texts = growth.plot_timeline(growth.Recording(growth.RunInfo(
         study="s", arm="a", run_id="0", run_index=0), growth._tables_of(20_000))).texts  # fmt: skip
     assert any("20,000 chunks" in text.get_text() for text in texts)
+
+
+def test_the_gateways_client_sends_bodies_of_the_stated_size() -> None:
+    for stream in (False, True):
+        assert len(_gateway_client.body(stream=stream)) == _gateway_client.BODY_BYTES == 31_600
+
+
+def test_gateway_measures_ours_beside_none() -> None:
+    shapes = [gateway.Shape(answer, n, 2) for answer, n in (("whole", 1), ("stream", 2), ("paced", 1))]
+    found = asyncio.run(gateway.measure(peers=(), shapes=shapes, repeats=2))
+    table = gateway.rows(found)
+    assert [(row["answer"], row["gateway"]) for row in table] == [
+        (f"{shape.name}", name) for shape in shapes for name in ("no gateway", "agentlab")
+    ]
+    for shape in shapes:
+        for name in ("no gateway", "agentlab"):
+            assert [len(window.times) for window in found[name, shape]] == [2 * shape.clients] * 2
+    for row in table:
+        assert (row["cpu_ms"] > 0) == (row["gateway"] == "agentlab")
+        assert 0 < row["first_p50"] <= row["p50_ms"] <= row["p99_ms"]
+    paced = {row["gateway"]: row for row in table if row["answer"] == "paced x1"}
+    assert all(row["p50_ms"] >= 990 for row in paced.values()), "100 chunks, 10 ms apart"
+    assert paced["agentlab"]["added"] > 0
+
+
+def test_gateway_judges_ratios_always_and_times_only_when_the_machine_is_quiet() -> None:
+    def window(cpu_s: float, ms: float, others: float) -> gateway.Window:
+        return gateway.Window(cpu_s, others, (_gateway_client.Times(ms / 1e3, ms / 1e3),))
+
+    def held(added_ms: float, others: float, peer_s: float) -> list[bool | None]:
+        found: gateway.Found = {}
+        for shape in gateway.SHAPES:
+            found[gateway.DIRECT, shape] = [window(0, 1, others)]
+            found[gateway.OURS, shape] = [window(0.001, 1 + added_ms, others), window(0.001, 90, 0.9)]
+            found["litellm", shape] = [window(peer_s, 50, others)]
+        return [verdict for _, verdict in gateway.goals(gateway.rows(found))]
+
+    assert held(0.4, 0.0, 0.026) == [True, True, True, True]
+    assert held(0.6, 0.0, 0.024) == [False, False, True, True]
+    assert held(0.6, 0.5, 0.026) == [True, None, None, None]
