@@ -7,7 +7,7 @@ from typing import Any
 
 from .conversation import Message
 from .evidence import Event, RunInfo
-from .exchange import Request
+from .join import Request
 from .reading import Reading
 from .values import as_bool, as_count, as_int, as_text
 

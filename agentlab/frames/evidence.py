@@ -259,10 +259,17 @@ def read_events(path: Path) -> list[Event]:
     Returns
     -------
     list of Event
+
+    Raises
+    ------
+    RecordingError
+        The file cannot be read, or its run's folder is gone: no events would look like nothing measured.
     """
     import msgspec
 
     data = _bytes(path)
+    if data is None and not path.parent.is_dir():
+        raise RecordingError(f"{path.parent} is gone since it was loaded; load its study again")
     if not data:
         return []
     try:

@@ -7,7 +7,8 @@ from functools import cached_property
 
 from .conversation import Conversation
 from .evidence import EVENTS, GATEWAY, Event, RunInfo, read_events
-from .exchange import Request, join, read_exchanges
+from .exchange import read_exchanges
+from .join import Request, join
 from .transcript import read_conversation
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from .conversation import Message
 from .evidence import Event, RunInfo
-from .exchange import Exchange, Request
+from .exchange import Exchange
+from .join import Request
 from .reading import Reading
 from .values import as_bool, as_count, as_float, as_int, as_text, ms, share, total
 

@@ -38,7 +38,7 @@ class StudyFolder:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path.absolute()  # tables are read later, perhaps from another working folder
         self._lone = (path / "run.json").is_file()
         self.meta = {} if self._lone else read_json(path / "study.json")
         self.name = path.resolve().name

@@ -7,7 +7,7 @@ from typing import Any
 
 from .conversation import AgentSession, Conversation, Turn
 from .evidence import Event, RunInfo
-from .exchange import Request
+from .join import Request
 from .reading import Reading
 from .requests import request_row
 from .values import as_count, as_float, as_int, as_text, ms, total

@@ -163,6 +163,7 @@ class Exchange:
             "usage": self._raw_usage,
             "convention": self._dialect.convention if self._dialect else None,
             **self._usage.counts(),
+            "refused": self.refused or None,
             "reason": self.reason or self._usage.reason,
             "unknown_usage_keys": list(self._usage.unknown_keys) or None,
             **money,
