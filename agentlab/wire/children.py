@@ -44,6 +44,10 @@ class Child:
         With ``stdout="pipe"``.
     returncode : int or None
         Exit code once it has ended; negative: the signal.
+    cost : dict
+        Once it has ended: ``t`` (ns, CLOCK_MONOTONIC, when it was reaped), ``cpu_s`` (user and system seconds
+        of it and of the children that it waited for) and ``max_rss_bytes`` (of the largest of them). Empty
+        when the watchdog was lost.
     """
 
     def __init__(self, owner: Children, pid: int) -> None:
@@ -52,6 +56,7 @@ class Child:
         self.stdin: asyncio.StreamWriter | None = None
         self.stdout: asyncio.StreamReader | None = None
         self.returncode: int | None = None
+        self.cost: dict[str, Any] = {}
         self._ended = asyncio.Event()
 
     async def wait(self) -> int | None:
@@ -97,8 +102,9 @@ class Child:
         if not self._ended.is_set():
             await self._owner.ask({"op": "signal", "pid": self.pid, "signal": int(sig)})
 
-    def _end(self, returncode: int | None) -> None:
+    def _end(self, returncode: int | None, cost: dict[str, Any] | None = None) -> None:
         self.returncode = returncode
+        self.cost = cost or {}
         self._ended.set()
 
 
@@ -124,7 +130,9 @@ class Children:
         self.marker = secrets.token_hex(8)
         self.survivors: tuple[str, ...] = ()
         self._children: dict[int, Child] = {}
-        self._exits: dict[int, int] = {}  # an exit may be told before the spawn's answer was handled
+        self._exits: dict[
+            int, dict[str, Any]
+        ] = {}  # an exit may be told before the spawn's answer was handled
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._count = 0
         self._buffer = b""
@@ -220,7 +228,7 @@ class Children:
                 os.close(fd)
         child = Child(self, answer["pid"])
         if child.pid in self._exits:
-            child._end(self._exits.pop(child.pid))  # pyright: ignore[reportPrivateUsage]
+            _settle(child, self._exits.pop(child.pid))
         else:
             self._children[child.pid] = child
         await self._connect(child, reader, writer)
@@ -351,9 +359,9 @@ class Children:
             if "exited" in message:
                 child = self._children.pop(message["exited"], None)
                 if child is None:
-                    self._exits[message["exited"]] = message["returncode"]
+                    self._exits[message["exited"]] = message
                 else:
-                    child._end(message["returncode"])  # pyright: ignore[reportPrivateUsage]
+                    _settle(child, message)
             elif (future := self._waiting.pop(message["id"], None)) is not None and not future.done():
                 future.set_result(message)
 
@@ -367,6 +375,11 @@ class Children:
         for child in self._children.values():
             child._end(None)  # pyright: ignore[reportPrivateUsage]
         self._children.clear()
+
+
+def _settle(child: Child, message: dict[str, Any]) -> None:
+    cost = {key: message[key] for key in ("t", "cpu_s", "max_rss_bytes")}
+    child._end(message["returncode"], cost)  # pyright: ignore[reportPrivateUsage]
 
 
 async def _kill_marked(marker: str) -> tuple[str, ...]:

@@ -190,14 +190,16 @@ class _Watchdog:
     def reap(self) -> None:
         while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
                 return
             if pid == 0:
                 return
             if pid in self.direct:
                 self.direct.discard(pid)
-                self.send({"exited": pid, "returncode": os.waitstatus_to_exitcode(status)})
+                about = {"returncode": os.waitstatus_to_exitcode(status), "t": time.monotonic_ns()}
+                cost = {"cpu_s": usage.ru_utime + usage.ru_stime, "max_rss_bytes": usage.ru_maxrss * 1024}
+                self.send({"exited": pid, **about, **cost})
 
     def sweep(self, term_s: float) -> list[str]:
         me = os.getpid()

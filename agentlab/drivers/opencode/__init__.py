@@ -14,8 +14,9 @@ from ...agents.opencode import SAFE_PERMISSIONS, VERSION, split_model
 from ...agents.plugins import Given, find_plugin
 from ...errors import AgentlabWarning, ConfigError
 from ...scenario import digest, fingerprint
+from .. import workspace
 from ..base import Arm, Identity, Opened, RunsAlone
-from . import checks, workspace
+from . import checks
 
 if TYPE_CHECKING:
     from ...gateway import Gateway

@@ -14,6 +14,7 @@ from ...agents.plugins import brought_by
 from ...errors import AgentlabError, ConfigError, StartupError
 from ...wire.children import Child
 from ..base import Arm, Opened, Run
+from ..workspace import renew, template
 from .api import Api
 from .checks import NO_GATEWAY
 from .launch import launch
@@ -25,7 +26,6 @@ from .session import (
     open_session,
     prompt_body,
 )
-from .workspace import renew, template
 
 if TYPE_CHECKING:
     from . import OpenCode

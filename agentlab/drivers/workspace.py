@@ -9,8 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from ...errors import ConfigError
-from ...scenario import digest
+from ..errors import ConfigError
+from ..scenario import digest
 
 #: What the agent finds when no workspace is given.
 _GENERATED = {
@@ -42,20 +42,18 @@ def checked(workspace: str | Path) -> str | Path:
     if isinstance(workspace, str) and workspace.startswith("git+"):
         repository, reference = _parted(workspace)
         if shutil.which("git") is None:
-            raise ConfigError("OpenCode(workspace='git+...'): git is not on the PATH; install it")
+            raise ConfigError("workspace='git+...': git is not on the PATH; install it")
         wanted = ("--end-of-options", f"{reference}^{{commit}}")
         commit = _git(repository, "rev-parse", "--verify", "--quiet", *wanted)
         if commit is None:
-            raise ConfigError(
-                f"OpenCode(workspace=...): the repository {repository.name} has no commit {reference!r}"
-            )
+            raise ConfigError(f"workspace=...: the repository {repository.name} has no commit {reference!r}")
         return f"git+{repository}@{commit}"
     folder = Path(workspace)
     if not folder.is_dir():
-        raise ConfigError(f"OpenCode(workspace={str(workspace)!r}): there is no such folder; {_SPELLING}")
+        raise ConfigError(f"workspace={str(workspace)!r}: there is no such folder; {_SPELLING}")
     if (folder / ".git").is_file():
         raise ConfigError(
-            f"OpenCode(workspace=...): {folder.name} is a linked work tree or a submodule; git in a copy "
+            f"workspace=...: {folder.name} is a linked work tree or a submodule; git in a copy "
             "would change its repository. Use git+PATH@COMMIT"
         )
     return workspace
@@ -154,7 +152,7 @@ def _copy(source: Path, to: Path) -> None:
         shutil.copytree(source, to, symlinks=True, dirs_exist_ok=True)
     except shutil.Error as error:
         raise ConfigError(
-            f"OpenCode(workspace=...): {len(error.args[0])} entries of the folder cannot be copied"
+            f"workspace=...: {len(error.args[0])} entries of the folder cannot be copied"
         ) from error
 
 
@@ -168,7 +166,7 @@ def _check_out(repository: Path, commit: str, to: Path) -> None:
     for step in steps:
         if _git(to, *step) is None:
             raise ConfigError(
-                f"OpenCode(workspace=...): git {step[0]} of commit {commit[:12]} of {repository.name} failed"
+                f"workspace=...: git {step[0]} of commit {commit[:12]} of {repository.name} failed"
             )
     (to / ".git" / "FETCH_HEAD").unlink(missing_ok=True)  # names the repository's folder
 
@@ -176,11 +174,10 @@ def _check_out(repository: Path, commit: str, to: Path) -> None:
 def _parted(workspace: str) -> tuple[Path, str]:
     path, at, reference = workspace.removeprefix("git+").removeprefix("file://").rpartition("@")
     if not at or not path or not reference:
-        raise ConfigError(f"OpenCode(workspace='git+...'): which commit? {_SPELLING}")
+        raise ConfigError(f"workspace='git+...': which commit? {_SPELLING}")
     if "://" in path or not Path(path).expanduser().is_dir():
         raise ConfigError(
-            f"OpenCode(workspace='git+...'): there is no such local repository; {_SPELLING}. "
-            "Clone a remote one first"
+            f"workspace='git+...': there is no such local repository; {_SPELLING}. Clone a remote one first"
         )
     return Path(path).expanduser().absolute(), reference
 
@@ -196,7 +193,7 @@ def _digest(folder: Path) -> str:
             held.append((str(name), content, os.access(path, os.X_OK)))
     except OSError as error:
         raise ConfigError(
-            f"OpenCode(workspace=...): a file of {folder.name} cannot be read: {error.strerror}"
+            f"workspace=...: a file of {folder.name} cannot be read: {error.strerror}"
         ) from error
     return digest(held)
 

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from agentlab.drivers.opencode.workspace import checked, identity, renew, template
+from agentlab.drivers.workspace import checked, identity, renew, template
 from agentlab.errors import ConfigError
 
 
