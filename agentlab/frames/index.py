@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import os
 import threading
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -61,8 +62,9 @@ class RunIndex:
         self._found: dict[str, Any] = {}
         with contextlib.suppress(RecordingError):
             data = read_json(path)
-            if data.get("code") == code and isinstance(data.get("runs"), dict):
-                self._kept = data["runs"]
+            runs = data.get("runs")
+            if isinstance(runs, dict) and data.get("code") == code and data.get("sum") == _sum(runs):
+                self._kept = runs
 
     def get(self, folder: Path, stamps: Stamps, *, study: str, planned_turns: int | None) -> RunInfo | None:
         """Return a run that has not changed.
@@ -118,8 +120,16 @@ class RunIndex:
         temporary = self.path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.tmp")
         try:
             self.path.parent.mkdir(exist_ok=True)
-            temporary.write_bytes(msgspec.json.encode({"code": self.code, "runs": self._found}))
+            index = {"code": self.code, "sum": _sum(self._found), "runs": self._found}
+            temporary.write_bytes(msgspec.json.encode(index))
             temporary.replace(self.path)
         except (OSError, msgspec.MsgspecError, TypeError):
             with contextlib.suppress(OSError):
                 temporary.unlink()
+
+
+def _sum(runs: dict[str, Any]) -> str:
+    """Return what tells a damaged index that is still JSON."""
+    import msgspec
+
+    return sha256(msgspec.json.encode(runs)).hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import os
 import threading
@@ -82,7 +83,7 @@ class StudyFolder:
         folders = [self.path] if self._lone else _folders(self.path / "runs")
         self._stamps = {folder.name: stamps_of(folder) for folder in folders}
         index = RunIndex(self.path / "tables" / "index.json", version())
-        runs = [self._run(folder, index) for folder in folders]
+        runs = _told_apart([self._run(folder, index) for folder in folders])
         if self._may_write:
             index.write()
         last = len(runs)
@@ -101,7 +102,8 @@ class StudyFolder:
             info = read_run(folder, study=self.name, planned_turns=planned)
         except RecordingError as error:
             # the rest of the study must stay usable; the folder is called NUMBER-ARM
-            issue = Issue(code="recording_damaged", detail=str(error), discard=True, source="reader")
+            detail = str(error).replace(f"{folder}{os.sep}", "")  # a study is moved, and shown to others
+            issue = Issue(code="recording_damaged", detail=detail, discard=True, source="reader")
             arm = folder.name.partition("-")[2] or folder.name
             return RunInfo(
                 study=self.name,
@@ -171,6 +173,20 @@ def _folders(path: Path) -> list[Path]:
         return []
 
 
+def _told_apart(runs: list[RunInfo]) -> list[RunInfo]:
+    """Discard the copy of a run: it would count twice, and no row could be told from its twin."""
+    first = {run.run_id: run for run in reversed(runs)}
+    first |= {run.run_id: run for run in runs if run.path and run.path.name == run.run_id}
+    told: list[RunInfo] = []
+    for run in runs:
+        if first[run.run_id] is not run and run.path is not None:
+            detail = f"a second folder says that it is run {run.run_id}"
+            copy = Issue(code="recording_damaged", detail=detail, discard=True, source="reader")
+            run = dataclasses.replace(run, run_id=run.path.name, issues=(*run.issues, copy))
+        told.append(run)
+    return told
+
+
 @functools.cache
 def version() -> str:
     """Return what changes whenever a builder may give other values: the digest of this package's code."""
@@ -221,7 +237,7 @@ def read_cache(path: Path, table: Table, digest: str) -> pd.DataFrame | None:
     import pyarrow.parquet as pq
 
     try:
-        data = pq.read_table(path)
+        data = pq.read_table(path, page_checksum_verification=True)
         if (data.schema.metadata or {}).get(b"agentlab") != digest.encode():
             return None
         return table.cast(data.to_pandas(types_mapper=_nullable().get))
@@ -262,7 +278,7 @@ def write_cache(path: Path, frame: pd.DataFrame, digest: str) -> None:
     temporary = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.tmp")
     try:
         path.parent.mkdir(exist_ok=True)
-        pq.write_table(data, temporary, compression="zstd")
+        pq.write_table(data, temporary, compression="zstd", write_page_checksum=True)
         temporary.replace(path)
     except OSError:
         with contextlib.suppress(OSError):

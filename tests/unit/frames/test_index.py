@@ -126,14 +126,38 @@ def test_a_damaged_index_is_made_anew(folder, read, data):
     assert read == []
 
 
-def test_entries_that_lack_something_are_made_anew(folder, read):
+@pytest.mark.parametrize(
+    "change", [lambda e: e["raw"].pop("arm"), lambda e: e["raw"].update(sequence=77), dict.clear]
+)
+def test_entries_that_were_changed_are_made_anew(folder, read, change):
     index = folder / "tables" / "index.json"
     data = json.loads(index.read_text())
     for entry in data["runs"].values():
-        del entry["raw"]["arm"]
+        change(entry)
     index.write_text(json.dumps(data))
-    assert [run.arm for run in al.load(folder)]
+    assert [run.info.sequence for run in al.load(folder)] == list(range(6))
     assert len(read) == 6
+
+
+def test_what_cannot_be_read_of_a_run_is_said_without_the_place_of_the_study(folder):
+    (runs_of(folder)[1] / "run.json").write_text("{")
+    (detail,) = al.load(folder).issues["detail"]
+    assert detail.startswith("run.json is damaged: ")
+    assert list(al.load(folder.rename(folder.with_name("moved"))).issues["detail"]) == [detail]
+
+
+@pytest.mark.parametrize("name", ["0099-a", "0-copy"])
+def test_the_copy_of_a_run_does_not_count_twice(folder, name):
+    before = al.load(folder).turns
+    run = runs_of(folder)[3]
+    shutil.copytree(run, folder / "runs" / name)
+    for _ in range(2):  # the second time from the index
+        recs = al.load(folder)
+        (copy,) = (one.info for one in recs if not one.eligible)
+        assert (copy.run_id, copy.discard_codes) == (name, ("recording_damaged",))
+        assert run.name in (copy.issues[-1].detail or "")
+        assert len(recs) == 7 and recs.runs["run_id"].is_unique
+        assert recs.where(eligible=True).turns.equals(before)
 
 
 def test_newer_code_judges_again(folder, read, monkeypatch):
