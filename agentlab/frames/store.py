@@ -187,11 +187,18 @@ def _told_apart(runs: list[RunInfo]) -> list[RunInfo]:
     return told
 
 
-@functools.cache
 def version() -> str:
     """Return what changes whenever a builder may give other values: the digest of this package's code."""
+    return _CODE
+
+
+def _digest_of_code() -> str:
     files = sorted(Path(__file__).parent.glob("*.py"))
     return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+#: Taken when the builders are loaded: code that is replaced later, under a running notebook, is not what runs.
+_CODE = _digest_of_code()
 
 
 def under_name(frame: pd.DataFrame, name: str) -> pd.DataFrame:

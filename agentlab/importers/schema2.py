@@ -146,7 +146,7 @@ class CacheReport:
         indices = [run.runIndex for run in self._report.runs]
         if len(set(indices)) != len(indices):
             raise ImportFormatError(f"{path}: runs[].runIndex repeats a number")
-        self.path = path
+        self.path = path.absolute()
         self.name = path.stem
         digest = hashlib.sha256(msgspec.json.encode(data)).hexdigest()
         self.identity = ("schema2", digest)
@@ -294,6 +294,7 @@ def _request_rows(run: _Run, info: RunInfo) -> _Rows:
             "session_id": _session_id(run),
             "source": "agent",
             "chain": "main",
+            "counted": True,
             "position": one.position,
             "agent": run.requestedRouting.agent,
             "provider": run.requestedRouting.provider,

@@ -311,3 +311,22 @@ def test_all_damaged_studies_are_named_at_once(folder, tmp_path):
         al.load([tmp_path / "one", tmp_path / "nowhere", tmp_path / "x.json", folder])
     with pytest.raises(ImportFormatError, match="unknown format"):
         al.load([folder, tmp_path / "x.json"])
+
+
+def test_tables_are_read_also_when_the_working_folder_has_changed(tmp_path, monkeypatch):
+    write_study(tmp_path / "study", runs=2)
+    monkeypatch.chdir(tmp_path)
+    recs = al.load("study")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert len(recs.turns) == 8  # and not 0, which would look like nothing measured
+    assert len(recs[0].events) > 0
+
+
+def test_a_study_that_is_gone_is_an_error_and_not_zero_rows(tmp_path):
+    recs = al.load(write_study(tmp_path / "study", runs=2))
+    shutil.rmtree(tmp_path / "study")
+    for read in (lambda: recs.turns, lambda: recs[0].events, lambda: al.compare(recs, "REQUESTS")):
+        with pytest.raises(RecordingError, match="is gone since it was loaded"):
+            read()
+    assert "no card" not in recs._repr_mimebundle_()["text/plain"]
