@@ -197,7 +197,7 @@ def _digest_of_code() -> str:
     return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
-#: Taken when the builders are loaded: code that is replaced later, under a running notebook, is not what runs.
+#: Taken when the builders are loaded: code replaced later, under a running notebook, is not what runs.
 _CODE = _digest_of_code()
 
 

@@ -1,10 +1,12 @@
 """A table on disk is used only when it is whole."""
 
 import random
+import subprocess
+import sys
 
 import pandas as pd
 
-from agentlab.frames.store import read_cache, write_cache
+from agentlab.frames.store import read_cache, version, write_cache
 from agentlab.frames.tables import TABLES
 
 
@@ -23,3 +25,13 @@ def test_no_damaged_byte_of_its_rows_becomes_a_number(tmp_path):
             pd.testing.assert_frame_equal(found, frame)
     path.write_bytes(whole)
     pd.testing.assert_frame_equal(read_cache(path, table, "digest"), frame)
+
+
+def test_code_that_is_replaced_under_a_running_process_does_not_name_its_tables():
+    replaced = (
+        "import agentlab.frames.store as s; s.Path.read_bytes = lambda path: b'newer'; print(s.version())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", replaced], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == version()
