@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from ..canonical import Canonical, short_hash
 from ..usage import Usage
@@ -120,14 +121,13 @@ class ModelRequest:
         """Names of the offered tools, in order."""
         return tuple(tool.name for tool in self.tools)
 
-    @property
+    @functools.cached_property
     def tool_names_hash(self) -> str:
         """Hash of the sorted tool names: requests with another tool set belong to another chain."""
         return short_hash("\0".join(sorted(self.tool_names)).encode("utf-8", "surrogatepass"))
 
 
-@dataclasses.dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):  # one is made for every chunk
     """Hold one streamed piece of a reply.
 
     Parameters
@@ -144,7 +144,7 @@ class Piece:
 
     kind: PieceKind
     text: str
-    index: int = 0
+    index: int = 0  # pyright: ignore[reportIncompatibleMethodOverride] - no piece is asked for tuple.index
     call: tuple[str, str] | None = None
 
     @property

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, NoReturn, cast
 
+from ..canonical import decode
 from .base import BadRequest
 
 
@@ -27,7 +27,7 @@ def load(body: bytes) -> dict[str, Any]:
         It is none.
     """
     try:
-        data = json.loads(body, parse_constant=_no_constant)
+        data = decode(body, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         raise BadRequest("the body is not JSON") from None
     if not isinstance(data, dict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
-from ..canonical import canonical, encode, marks_of
+from ..canonical import canonical, encode, marked, marks_of
 from ..usage import Usage, read_usage
 from .base import BadRequest, CacheUse, ModelRequest, Route, Tool
 from .body import cap_of, dicts, load, mapping, name_of, objects, text_of, text_or_none
@@ -68,6 +68,7 @@ class Chat:
         roles = [_role(message) for message in messages]
         head = next((i for i, role in enumerate(roles) if role not in _SYSTEM), len(roles))
         history = messages[head:]
+        parts = (tools, messages[:head], history)
         options = data.get("stream_options")
         cap = data.get("max_completion_tokens", data.get("max_tokens"))
         return ModelRequest(
@@ -84,9 +85,7 @@ class Chat:
             result_of=_result_of(history),
             max_output_tokens=cap_of(cap),
             canonical=canonical(
-                [_plain(tool) for tool in tools],
-                [_plain(message) for message in messages[:head]],
-                [_plain(message) for message in history],
+                *([_plain(item) for item in part] if marked(body) else part for part in parts),
                 marks=marks_of(body, tools, messages[:head], *([message] for message in history)),
             ),
             body=data,

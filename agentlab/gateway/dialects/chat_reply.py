@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from ..canonical import encode
+from ..canonical import decode, encode
 from .base import ModelRequest, Piece
 from .body import dicts
 
@@ -226,7 +225,7 @@ class ChatReader:
 
     def _object(self, data: bytes) -> dict[str, Any]:
         try:
-            reply = json.loads(data)
+            reply = decode(data)
         except (ValueError, RecursionError):
             reply = None
         if not isinstance(reply, dict):

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from ..canonical import encode
+from ..canonical import decode, encode
 from .base import ModelRequest, Piece
 from .body import dicts, mapping, text_or_none
 
@@ -188,7 +188,7 @@ class GeminiReader:
             Its pieces; no event of this wire holds usage and nothing else.
         """
         try:
-            said = json.loads(data)
+            said = decode(data)
         except (ValueError, RecursionError):
             said = None
         if not isinstance(said, dict):
@@ -209,7 +209,7 @@ class GeminiReader:
         list of Piece
         """
         try:
-            said = json.loads(data)
+            said = decode(data)
         except (ValueError, RecursionError):
             said = None
         replies = dicts(said) if isinstance(said, list) else [mapping(said)]

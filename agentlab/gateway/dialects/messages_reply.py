@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from ..canonical import encode
+from ..canonical import decode, encode
 from .base import ModelRequest, Piece
 from .body import dicts, mapping, text_or_none
 
@@ -268,7 +268,7 @@ class MessagesReader:
 
     def _object(self, data: bytes) -> dict[str, Any]:
         try:
-            said = json.loads(data)
+            said = decode(data)
         except (ValueError, RecursionError):
             said = None
         if not isinstance(said, dict):

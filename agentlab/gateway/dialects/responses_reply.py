@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from ..canonical import encode
+from ..canonical import decode, encode
 from .base import ModelRequest, Piece
 from .body import dicts, mapping, text_or_none
 
@@ -303,7 +302,7 @@ class ResponsesReader:
 
     def _object(self, data: bytes) -> dict[str, Any]:
         try:
-            said = json.loads(data)
+            said = decode(data)
         except (ValueError, RecursionError):
             said = None
         if not isinstance(said, dict):
