@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import sys
+import time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
@@ -202,6 +203,17 @@ class Live:
         They are read from the files; after ``await live.sync()`` none that an agent saw end is missing.
         """
         return list(self._closed) if self._closed is not None else _finished(self._files)
+
+    def of_run(self) -> list[dict[str, Any]]:
+        """Return the finished requests of the run that began last, as :attr:`requests` does of all."""
+        return _finished(self._files[-1:])
+
+    def quiet_s(self) -> float:
+        """Return how long ago the last line of that run was written, in seconds."""
+        try:
+            return time.time() - self._files[-1].stat().st_mtime
+        except OSError:
+            return float("inf")
 
     async def begin(self, run_id: str, arm: str, file: str | Path) -> None:
         """Say that a run begins: sessions first seen from now on belong to it, for ever.
