@@ -21,6 +21,8 @@ from .schema import Table
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Evidence that is read in less than about a second, bytes.
+_QUICK = 3_000_000
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
@@ -137,6 +139,27 @@ class StudyFolder:
                 if self._may_write:
                     write_cache(self._cache(made), frame, self._digest(frames.known(made)))
         return self._memo[name]
+
+    def at_hand(self, name: str) -> bool:
+        """Say whether a table is there without long reading.
+
+        Parameters
+        ----------
+        name : str
+            Name of the table.
+
+        Returns
+        -------
+        bool
+            It was read before, its cache is valid, or the evidence is small.
+        """
+        return name in self._memo or self._from_cache(name) or self._n_bytes < _QUICK
+
+    @property
+    def _n_bytes(self) -> int:
+        """Size of the evidence when the runs were first asked for."""
+        _ = self.runs
+        return sum(stamp[0] for stamps in self._stamps.values() for stamp in stamps if stamp)
 
     def _cache(self, name: str) -> Path:
         return self.path / "tables" / f"{name}.parquet"

@@ -157,6 +157,10 @@ class CacheReport:
         pairs = zip(self._report.runs, data["runs"], strict=True)
         self.runs = tuple(self._info(run, {RUN: stored, ABOUT: about}) for run, stored in pairs)
 
+    def at_hand(self, name: str) -> bool:
+        """Say that every table is there without long reading: the file was read as a whole."""
+        return True
+
     def table(self, name: str) -> pd.DataFrame:
         """Return one table.
 

@@ -209,6 +209,20 @@ class Recordings(Sequence[Recording]):
         """
         return self._frame(name).copy()
 
+    def at_hand(self, name: str) -> bool:
+        """Say whether a table is there without long reading, so that a card may count in it.
+
+        Parameters
+        ----------
+        name : str
+            Name of the table.
+
+        Returns
+        -------
+        bool
+        """
+        return name in self._tables or all(source.at_hand(name) for source in self._sources)
+
     def _frame(self, name: str) -> pd.DataFrame:
         if name not in self._tables:
             self._tables[name] = self._build(name)

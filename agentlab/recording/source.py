@@ -54,6 +54,10 @@ class Source(Protocol):
         """All runs."""
         ...
 
+    def at_hand(self, name: str) -> bool:
+        """Say whether a table is there without long reading."""
+        ...
+
     def table(self, name: str) -> pd.DataFrame:
         """Return one table of all runs."""
         ...

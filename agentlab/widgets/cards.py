@@ -34,6 +34,9 @@ STATES: dict[str, str] = {
 }
 
 
+_UNREAD = "?: turns and requests are not read yet; recs.turns reads them, and then they are counted here."
+
+
 @never_raises
 def recordings_card(recs: Recordings) -> Bundle:
     """Show which runs there are, which are used, and why the others are not.
@@ -50,13 +53,15 @@ def recordings_card(recs: Recordings) -> Bundle:
     """
     arms = recs.coverage()
     used, total = sum(arm["n_used"] for arm in arms), len(recs)
-    names = list(dict.fromkeys(map(str, recs.runs["study"]))) if total else []
+    names = [str(about["name"]) for about in recs.studies] if total else []
     title = f"{', '.join(names) or 'Recordings'}: "
     title += f"{used:,} of {words.count(total, 'run')} used" if total else "no run"
     counts = _counts(recs)
     head = ["arm", "used", "runs", "discarded because", "turns", "TTFT unknown", "requests", "tokens unknown"]
     cells = [_recordings_cells(arm, counts.get(arm["arm"], {})) for arm in arms]
     lines = _doubts_of(recs)
+    if arms and not counts:
+        lines.insert(0, _UNREAD)
     where = _place(recs)
     body = [
         markup.table(head, [[markup.text(c) for c in row] for row in cells], right=(1, 2, 4, 5, 6, 7)),
@@ -81,13 +86,15 @@ def _number(n: int | None) -> str:
 
 
 def _counts(recs: Recordings) -> dict[str, dict[str, int]]:
-    """Count rows of used runs by arm; a table that cannot be read leaves its counts unknown."""
+    """Count rows of used runs by arm; a table that is not read yet, or cannot be, leaves them unknown."""
     found: dict[str, dict[str, int]] = {}
     for name, column, missing in (
         ("turns", "ttft_ms", "no_ttft"),
         ("requests", "input_total_tokens", "no_tokens"),
     ):
         try:
+            if not recs.at_hand(name):
+                continue
             frame = recs.table(name)
             frame = frame[frame["eligible"].fillna(value=False).astype(bool)]
             for arm in recs.arms:
@@ -100,15 +107,15 @@ def _counts(recs: Recordings) -> dict[str, dict[str, int]]:
 
 def _doubts_of(recs: Recordings) -> list[str]:
     """Explain the issues, those that discard a run first."""
-    issues = recs.issues
+    found: dict[tuple[bool, str], set[tuple[str, str]]] = {}
+    for run in recs:
+        for issue in run.issues:
+            found.setdefault((issue.discard, issue.code), set()).add((run.info.study, run.run_id))
     lines: list[str] = []
-    for discard in (True, False):
-        chosen = issues[issues["discard"].fillna(value=False).astype(bool) == discard]
-        for code, own in chosen.groupby("code", sort=False):
-            n = len(own.drop_duplicates(["study", "run_id"]))
-            meaning = CODES.get(str(code), "a code of the driver")
-            effect = "discarded" if discard else "kept"
-            lines.append(f"{code}: {meaning} ({words.count(n, 'run')}, {effect})")
+    for (discard, code), runs in sorted(found.items(), key=lambda item: not item[0][0]):
+        meaning = CODES.get(code, "a code of the driver")
+        effect = "discarded" if discard else "kept"
+        lines.append(f"{code}: {meaning} ({words.count(len(runs), 'run')}, {effect})")
     return lines[:24] + ([f"and {len(lines) - 24} more codes in .issues"] if len(lines) > 24 else [])
 
 

@@ -330,3 +330,13 @@ def test_a_study_that_is_gone_is_an_error_and_not_zero_rows(tmp_path):
         with pytest.raises(RecordingError, match="is gone since it was loaded"):
             read()
     assert "no card" not in recs._repr_mimebundle_()["text/plain"]
+
+
+def test_a_big_study_is_at_hand_once_it_was_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("agentlab.frames.store._QUICK", 0)
+    recs = al.load(write_study(tmp_path / "study", runs=2))
+    recs._repr_mimebundle_()
+    assert not (tmp_path / "study" / "tables" / "turns.parquet").exists()  # a card reads no evidence
+    assert not recs.at_hand("turns")
+    assert len(recs.turns) == 8
+    assert recs.at_hand("turns") and al.load(tmp_path / "study").at_hand("turns")

@@ -2,12 +2,15 @@ import base64
 import math
 import pickle
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from agentlab.frames.evidence import Issue, RunInfo
+from agentlab.recording import Recording
 from agentlab.stats.frame import Estimates
 from agentlab.testing.estimates import estimates_frame
 from agentlab.widgets import markup
@@ -59,7 +62,7 @@ class FakeRecordings:
         self.arms = ("stable", NASTY)
         self.paths = (Path("/home/somebody/studies/cache"),)
         self.scenario = {"name": "cache-probe", "turns": ["a", "b"]}
-        self._n, self._bad = n_runs, n_discarded
+        self._n, self._bad, self.read = n_runs, n_discarded, True
 
     def __len__(self) -> int:
         return 2 * self._n
@@ -79,17 +82,19 @@ class FakeRecordings:
             },
         ]
 
-    @property
-    def runs(self) -> pd.DataFrame:
-        return pd.DataFrame({"study": ["cache"] * len(self)})
+    def __iter__(self) -> Iterator[Recording]:
+        own = [["missing_tool"]] * self._bad + [["not_quiet", "own_code"]]
+        for number, codes in enumerate(own):
+            issues = tuple(Issue(code=code, discard=code == "missing_tool") for code in codes)
+            info = RunInfo(study="cache", arm="a", run_id=str(number), run_index=number, issues=issues)
+            yield Recording(info, self.table)
 
     @property
-    def issues(self) -> pd.DataFrame:
-        columns = ["study", "run_id", "code", "discard"]
-        rows = [["cache", str(i), "missing_tool", True] for i in range(self._bad)]
-        return pd.DataFrame(
-            [*rows, ["cache", "9", "not_quiet", False], ["cache", "9", "own_code", False]], columns=columns
-        )
+    def studies(self) -> list[dict]:
+        return [{"name": "cache"}]
+
+    def at_hand(self, name: str) -> bool:
+        return self.read
 
     def table(self, name: str) -> pd.DataFrame:
         n = 2 * (self._n - self._bad)
@@ -146,6 +151,16 @@ def test_a_damaged_table_leaves_its_counts_unknown() -> None:
     recs.table = lambda name: 1 / 0  # pyright: ignore[reportAttributeAccessIssue]
     bundle = recordings_card(recs)  # pyright: ignore[reportArgumentType]
     assert re.search(r"stable +10 +10 +none +\? +\? +\? +\?", bundle["text/plain"])
+
+
+def test_a_card_reads_no_table_that_takes_long() -> None:
+    recs = FakeRecordings()
+    recs.read = False
+    recs.table = lambda name: pytest.fail("a card must not read this")  # pyright: ignore[reportAttributeAccessIssue]
+    plain = recordings_card(recs)["text/plain"]  # pyright: ignore[reportArgumentType]
+    assert re.search(r"stable +10 +10 +none +\? +\? +\? +\?", plain)
+    assert "?: turns and requests are not read yet" in plain
+    assert "missing_tool: a tool that the scenario requires" in plain
 
 
 def test_no_home_folder_in_any_card() -> None:
