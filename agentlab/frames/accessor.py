@@ -155,14 +155,11 @@ def _columns(name: str) -> tuple[Column, ...]:
 def _recognised(have: Sequence[str]) -> str:
     """Name the table that shares most columns; a key must be there."""
     given = set(have)
-    shared = {
-        name: len(given & set(table.names)) / len(given | set(table.names))
-        for name, table in TABLES.items()
-        if set(table.full_key) <= given
-    }
+    tables = {name: set(table.names) for name, table in TABLES.items() if set(table.full_key) <= given}
     if given >= _ESTIMATE_KEY:
-        names = {column.name for column in ESTIMATES}
-        shared["estimates"] = len(given & names) / len(given | names)
+        tables["estimates"] = {column.name for column in ESTIMATES}
+    # of two that share as many the smaller: it is more of it
+    shared = {name: (len(given & names), -len(names)) for name, names in tables.items()}
     if not shared:
         raise AttributeError(
             f"this frame is no table of agentlab ({', '.join(TABLES)}, estimates): "

@@ -8,8 +8,9 @@ from .conversation import Message
 from .evidence import Event, RunInfo
 from .exchange import Exchange
 from .join import Request
+from .prefix import prefix_columns
 from .reading import Reading
-from .values import as_bool, as_count, as_float, as_int, as_text, ms, share, total
+from .values import as_bool, as_count, as_float, as_int, as_text, as_usd, ms, share, total
 
 _STATUS_REASONS = {"failed": "request_failed", "aborted": "request_aborted"}
 _PARTS = ("input_uncached_tokens", "cache_read_tokens", "cache_write_tokens")
@@ -105,15 +106,21 @@ def request_row(run: RunInfo, request: Request) -> dict[str, Any]:
         "provider": as_text(message.state.get("provider")) if message else None,
         "model": as_text(begin.get("model")) or (as_text(message.state.get("model")) if message else None),
         "dialect": as_text(begin.get("dialect")),
+        "counted": not (
+            (exchange and exchange.refusal) or (request.reason == "join_ambiguous" and not exchange)
+        ),
         **times,
+        "duration_ms": ms(exchange.end_ns, exchange.begin_ns) if exchange and exchange.end else None,
         "agent_begin_ns": joined.begin_ns if joined else None,
         "agent_end_ns": joined.completed_ns if joined else None,
         **tokens,
         "convention": as_text(end.get("convention")),
-        "cost_usd": _cost(joined, exchange),
+        "unknown_usage_keys": _listed(end.get("unknown_usage_keys")),
+        **_money(joined, exchange),
         **_agent_tokens(joined),
-        **_prefix(begin),
+        **prefix_columns(request, tokens["input_total_tokens"]),
         "status": status,
+        "refusal": exchange.refusal if exchange else None,
         "http_status": as_int(end.get("status")),
         "terminal_seen": as_bool(end.get("terminal_seen")),
         "fault": as_text(end.get("fault")),
@@ -128,7 +135,7 @@ def request_row(run: RunInfo, request: Request) -> dict[str, Any]:
 def _tokens(message: Message | None, exchange: Exchange | None) -> tuple[dict[str, Any], str | None]:
     """Take all parts from one side: parts of two sources may not count the same things."""
     end = (exchange.end if exchange else None) or {}
-    names = (*_PARTS, "input_total_tokens", "output_tokens", "reasoning_tokens")
+    names = (*_PARTS, "cache_write_1h_tokens", "input_total_tokens", "output_tokens", "reasoning_tokens")
     source: str | None = None
     found: Event = {}
     if end.get("usage") is not None or any(end.get(name) is not None for name in names):
@@ -178,12 +185,28 @@ def _agent_tokens(message: Message | None) -> dict[str, Any]:
     }
 
 
-def _cost(message: Message | None, exchange: Exchange | None) -> float | None:
-    """Take the gateway's charge; an agent says 0 for a model whose price it does not know."""
-    if exchange is not None:
-        return as_float((exchange.end or {}).get("cost_usd"))
-    cost = as_float(_reported(message).get("cost_usd")) if message else None
-    return cost or None
+def _money(message: Message | None, exchange: Exchange | None) -> dict[str, Any]:
+    """Take the gateway's money; an agent says 0 for a model whose price it does not know."""
+    if exchange is None:
+        cost = as_float(_reported(message).get("cost_usd")) if message else None
+        return {"cost_usd": cost or None}
+    end = exchange.end or {}
+    reserved = as_usd(exchange.begin.get("reserved_usd"))
+    uncertain = reserved is not None and (as_bool(end.get("uncertain")) or exchange.end is None)
+    charged = as_usd(end.get("charged_usd"))
+    refused = exchange.refusal is not None
+    return {
+        "cost_usd": 0.0 if refused else as_usd(end.get("measured_usd")),
+        "charged_usd": 0.0 if refused else reserved if uncertain and charged is None else charged,
+        "reserved_usd": reserved,
+        "uncertain": None if reserved is None else uncertain,
+        "bound": as_text(exchange.begin.get("bound")),
+        "output_cap": as_text(exchange.begin.get("output_cap")),
+    }
+
+
+def _listed(names: object) -> str | None:
+    return ",".join(map(str, names)) if isinstance(names, list) and names else None
 
 
 def _times(request: Request, message: Message | None, *, output_tokens: int | None) -> dict[str, Any]:
@@ -216,22 +239,6 @@ def _times(request: Request, message: Message | None, *, output_tokens: int | No
         "itl_ms": itl,
         "latency_ms": latency,
         "n_chunks": len(content),
-    }
-
-
-def _prefix(begin: Event) -> dict[str, Any]:
-    canonical, prefix = as_count(begin.get("canonical_bytes")), as_count(begin.get("prefix_bytes"))
-    return {
-        "n_tools": as_count(begin.get("n_tools")),
-        "n_messages": as_count(begin.get("n_messages")),
-        "max_output_tokens": as_count(begin.get("max_output_tokens")),
-        "stream": as_bool(begin.get("stream")),
-        "body_bytes": as_count(begin.get("body_bytes")),
-        "canonical_bytes": canonical,
-        "prefix_bytes": prefix,
-        "prefix_share": share(prefix, canonical),
-        "append_only": as_bool(begin.get("append_only")),
-        "first_changed": as_text(begin.get("first_changed")),
     }
 
 

@@ -15,6 +15,7 @@ _TOKENS = (
         "Input read from a prompt cache; NA when the provider does not say, or never says more than 0.",
     ),
     Column("cache_write_tokens", "Int64", "Input written to a prompt cache."),
+    Column("cache_write_1h_tokens", "Int64", "Part of it that is kept for an hour."),
     Column("input_total_tokens", "Int64", "uncached + read + write; NA when it is unknown.", title="Input"),
     Column("output_tokens", "Int64", "Output, reasoning inside.", title="Output"),
     Column("reasoning_tokens", "Int64", "Part of the output that is reasoning."),
@@ -33,14 +34,21 @@ REQUESTS = Table(
         Column(
             "chain",
             "string",
-            "main, title (side request without tools), compaction, subagent (child session); NA: no session.",
+            "main, title, compaction, subagent: by the agent, else by the gateway; NA: neither knows.",
+            source=f"{_E} session.open, message, {_G} request.begin",
         ),
         Column("position", "Int64", "1-based inside session and chain; attempts share it."),
         Column(
             "attempt",
             "Int64",
-            "1-based; the last one gave the result.",
+            "1-based; the last one gave the result. A repeat has an attempt above 1 and keeps its chain.",
             source=f"{_G} request.begin, {_E} status",
+        ),
+        Column(
+            "counted",
+            "boolean",
+            "A request to a model: False for one that the gateway refused, and for a message that stands "
+            "apart because it could not be joined with the gateway's row.",
         ),
         Column("message_id", "string", "The agent's message.", source=f"{_E} message"),
         Column("gateway_request", "Int64", "The gateway's number.", source=f"{_G} request.begin"),
@@ -86,6 +94,12 @@ REQUESTS = Table(
         ),
         Column("n_chunks", "Int64", "Content chunks; a chunk is no token.", source="chunk"),
         Column(
+            "duration_ms",
+            "Float64",
+            "Body read to last write, by the gateway.",
+            source=f"{_G} request.begin, request.end",
+        ),
+        Column(
             "agent_begin_ns",
             "Int64",
             "The agent made its message: its stamp (whole ms), else its first report.",
@@ -109,7 +123,33 @@ REQUESTS = Table(
             source=_G,
         ),
         Column(
-            "cost_usd", "Float64", "Charge by the gateway's price, else the agent's figure if it is above 0."
+            "unknown_usage_keys",
+            "string",
+            "Keys of the provider's usage that no rule knows, comma-separated.",
+            source=f"{_G} request.end",
+        ),
+        Column(
+            "cost_usd",
+            "Float64",
+            "What it cost by the gateway's price, 0 when it was refused; NA when that is uncertain. Without "
+            "a gateway the agent's figure if it is above 0.",
+            source=f"{_G} request.end",
+            title="Cost",
+        ),
+        Column(
+            "charged_usd",
+            "Float64",
+            "What the ledger counts: the cost, or the reservation while that is uncertain.",
+            source=f"{_G} request.end",
+        ),
+        Column("reserved_usd", "Float64", "What it could cost at most.", source=f"{_G} request.begin"),
+        Column("uncertain", "boolean", "Its reservation is kept.", source=f"{_G} request.end"),
+        Column("bound", "string", "How it was reserved: hard, calibrated.", source=f"{_G} request.begin"),
+        Column(
+            "output_cap",
+            "string",
+            "Where its output cap is from: agent, injected, assumed.",
+            source=f"{_G} request.begin",
         ),
         Column("agent_input_total_tokens", "Int64", "The agent's own report.", source=f"{_E} message"),
         Column("agent_cache_read_tokens", "Int64", "The agent's own report.", source=f"{_E} message"),
@@ -128,17 +168,37 @@ REQUESTS = Table(
         Column(
             "canonical_bytes", "Int64", "Canonical [tools, system, history].", source=f"{_G} request.begin"
         ),
+        Column("prompt_hash", "string", "Of the canonical bytes' segments.", source=f"{_G} request.begin"),
+        Column(
+            "chain_start",
+            "boolean",
+            "No request before it in its chain, so that nothing can be shared.",
+            source=f"{_G} request.begin",
+        ),
+        Column(
+            "follows",
+            "Int64",
+            "The gateway's number of the request that it is compared with.",
+            source=f"{_G} request.begin",
+        ),
+        Column(
+            "prefix_state",
+            "string",
+            "first; append_only; same_meaning (all that was said before is still there, but its bytes "
+            "differ, or only its cache markers: append_only is True then); changed.",
+            source=f"{_G} request.begin",
+        ),
         Column(
             "prefix_bytes",
             "Int64",
-            "Canonical bytes shared with the previous request of the session and tool set; NA on the first.",
+            "Canonical bytes shared with the request before it in its chain; NA on the first.",
             source=f"{_G} request.begin",
         ),
         Column("prefix_share", "Float64", "prefix_bytes / canonical_bytes, 0..1."),
         Column(
             "append_only",
             "boolean",
-            "The previous request is wholly its prefix.",
+            "The previous request is wholly its prefix, by canonical bytes.",
             source=f"{_G} request.begin",
         ),
         Column(
@@ -147,8 +207,41 @@ REQUESTS = Table(
             "First segment that differs: tools, system, message k; NA also when nothing was changed.",
             source=f"{_G} request.begin",
         ),
+        Column(
+            "changed_detail",
+            "string",
+            "What it is and how it differs, in numbers: role, type, item, bytes before and after, offset.",
+            source=f"{_G} request.begin",
+        ),
+        Column(
+            "lost_bytes",
+            "Int64",
+            "Canonical bytes of the request before it that are not shared.",
+            source=f"{_G} request.begin",
+        ),
+        Column(
+            "lost_tokens",
+            "Float64",
+            "Estimate: lost_bytes at this request's own tokens per canonical byte.",
+            source="lost_bytes, input_total_tokens, canonical_bytes",
+            title="Prefix lost",
+        ),
+        Column(
+            "lost_usd",
+            "Float64",
+            "Estimate: lost_tokens as fresh input less what they cost from the cache.",
+            source=f"lost_tokens, {_G} request.end price",
+            title="Prefix lost",
+        ),
         Column("status", "string", "ok, failed, aborted (the agent hung up), unfinished."),
-        Column("http_status", "Int64", "Of the provider.", source=f"{_G} request.end"),
+        Column(
+            "refusal",
+            "string",
+            "Why the gateway refused it: budget, balance, ledger, limit, tools, admission, price, "
+            "invalid_body.",
+            source=f"{_G} request.end",
+        ),
+        Column("http_status", "Int64", "As the agent got it.", source=f"{_G} request.end"),
         Column("terminal_seen", "boolean", "The stream's own end was seen.", source=f"{_G} request.end"),
         Column(
             "fault",

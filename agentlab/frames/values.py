@@ -68,6 +68,33 @@ def as_float(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def as_usd(value: object) -> float | None:
+    """Return an amount of money, which evidence spells as a decimal string.
+
+    Parameters
+    ----------
+    value : object
+        A value of an event.
+
+    Returns
+    -------
+    float or None
+        In USD; 0 or more.
+
+    Examples
+    --------
+    >>> as_usd("0.054399"), as_usd("NaN"), as_usd(None)
+    (0.054399, None, None)
+    """
+    if not isinstance(value, str):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
 def as_bool(value: object) -> bool | None:
     """Return a truth value, or None when it is none.
 

@@ -420,3 +420,125 @@ def test_a_gateway_that_died_leaves_unfinished_requests(study):
     row = al.load(study.path).requests.iloc[0]
     assert (row["status"], row["reason"], row["source"]) == ("unfinished", "unfinished", "both")
     assert row["ttft_ms"] == 70
+
+
+MONEY = {"charged_usd": "0.03", "measured_usd": "0.03", "price": {"input": "3", "cache_read": "0.3"}}
+
+
+def test_money_and_what_a_broken_prefix_costs(talk):
+    talk.message("a1", 10, 100)
+    talk.begin(
+        1,
+        20,
+        canonical_bytes=1000,
+        prefix_state="first",
+        reserved_usd="0.5",
+        bound="hard",
+        output_cap="injected",
+    )
+    talk.end(1, 60, **TOKENS, **MONEY)
+    talk.message("a2", 110, 200)
+    changed = {
+        "before_bytes": 90,
+        "after_bytes": 80,
+        "at_bytes": 12,
+        "item": 2,
+        "role": "user",
+        "type": "text",
+    }
+    lost = {
+        "prefix_state": "changed",
+        "prefix_bytes": 600,
+        "lost_bytes": 400,
+        "follows": 1,
+        "append_only": False,
+    }
+    talk.begin(
+        2, 120, canonical_bytes=8410, first_changed="message 3", changed=changed, reserved_usd="0.5", **lost
+    )
+    talk.end(2, 160, **TOKENS, charged_usd="0.5", uncertain=True, price=MONEY["price"])
+    first, second = (row for _, row in talk.requests().iterrows())
+    assert (first["cost_usd"], first["charged_usd"], first["reserved_usd"]) == (0.03, 0.03, 0.5)
+    assert not first["uncertain"] and (first["bound"], first["output_cap"]) == ("hard", "injected")
+    assert first["chain_start"] and first[["lost_bytes", "lost_tokens", "lost_usd"]].isna().all()
+    assert second["uncertain"] and second["charged_usd"] == 0.5
+    assert second[["cost_usd"]].isna().all()
+    assert not second["chain_start"] and (second["follows"], second["prefix_state"]) == (1, "changed")
+    assert second["changed_detail"] == "user text item 2: 90 to 80 bytes, from byte 12"
+    assert second["lost_tokens"] == 400 * 8410 / 8410
+    assert second["lost_usd"] == pytest.approx(400 * 2.7 / 1e6)
+
+
+def test_nothing_lost_costs_nothing_and_unknown_tokens_lose_an_unknown_number(talk):
+    talk.message("a1", 10, 100)
+    talk.begin(1, 20, canonical_bytes=1000, prefix_bytes=900, lost_bytes=0)
+    talk.end(1, 60, **TOKENS, price=MONEY["price"])
+    talk.message("a2", 110, 200)
+    talk.begin(2, 120, canonical_bytes=1000, prefix_bytes=900, lost_bytes=10)
+    talk.end(2, 160, price=MONEY["price"])
+    frame = talk.requests()
+    assert list(frame["lost_tokens"].fillna(-1)) == [0, -1]
+    assert list(frame["lost_usd"].fillna(-1)) == [0, -1]
+
+
+def test_a_refused_request_cost_nothing_and_is_not_counted(talk):
+    talk.message("a1", 10, 600, error="APIError", finish=None)
+    talk.begin(1, 100)
+    talk.end(1, 110, 400, refused=True, reason="invalid_body: no messages")
+    talk.message("a2", 610, 900, error="APIError", finish=None)
+    talk.begin(2, 700)
+    talk.end(2, 710, 400, fault="status")
+    frame = talk.requests()
+    frame = frame[frame["gateway_request"].notna()]
+    assert list(frame["refusal"].fillna("")) == ["invalid_body", ""]
+    assert list(frame["counted"]) == [False, True]
+    assert list(frame["cost_usd"].fillna(-1)) == [0, -1]
+
+
+def test_a_run_of_an_agent_that_tells_nothing_has_whole_rows(study):
+    with study.run("a") as run:
+        talk = Talk.__new__(Talk)
+        talk.run, talk.stamps = run, True
+        for number, at, chain, more in (
+            (1, 10, "title", {}),
+            (2, 20, "main", {"attempt": 1}),
+            (3, 120, "main", {"attempt": 2, "retry_of": 2}),
+            (4, 220, "main", {"attempt": 1}),
+        ):
+            talk.begin(number, at, session=None, chain=chain, **more)
+            talk.end(number, at + 60, **TOKENS)
+    frame = al.load(study.path).requests
+    assert list(frame["chain"]) == ["title", "main", "main", "main"]
+    assert list(frame["position"]) == [1, 1, 1, 2]
+    assert list(frame["attempt"]) == [1, 1, 2, 1]
+    assert frame["counted"].all() and frame["reason"].isna().all()
+
+
+def test_the_gateway_tells_side_requests_apart_where_the_agent_does_not(study):
+    """A compaction that no message stands for, and a subagent inside the same session."""
+    with study.run("a") as run:
+        talk = Talk(run, stamps=False)
+        talk.message("a1", 0, 1)
+        talk.message("a2", 0, 2)
+        for number, at, chain in ((1, 20, "main"), (2, 120, "compaction"), (3, 220, "subagent")):
+            talk.begin(number, at, chain=chain, n_tools=0 if chain == "compaction" else 9)
+            talk.end(number, at + 60, **TOKENS)
+    frame = al.load(study.path).requests
+    assert list(frame["chain"]) == ["main", "compaction", "subagent"]
+    assert list(frame["message_id"].fillna("")) == ["a1", "", "a2"]
+
+
+def test_messages_are_joined_by_when_they_came(study):
+    """An agent that tells its last message only, in two reports, has no rows beside the gateway's."""
+    with study.run("a") as run:
+        talk = Talk(run)
+        talk.stamps = False
+        for number, at in ((1, 20), (2, 120), (3, 220)):
+            talk.begin(number, at)
+            talk.end(number, at + 60, **TOKENS)
+        for name, at in (("a2", 290), ("a3", 291)):
+            talk.message(name, 0, completed_unix_ms=run.unix_ms(at), finish="stop", source="stream")
+    frame = al.load(study.path).requests
+    assert list(frame["message_id"].fillna("")) == ["", "", "a3"]
+    assert list(frame["source"]) == ["gateway", "gateway", "both"]
+    assert frame["counted"].all()
