@@ -19,6 +19,7 @@ _WHERE = {
     "Quiet": "engine.study",
     "Recording": "recording",
     "Recordings": "recording",
+    "Reference": "drivers.reference",
     "Running": "host.running",
     "Scenario": "scenario",
     "ScriptedModel": "gateway",

@@ -28,7 +28,6 @@ def _tool(name: str, description: str, needed: dict[str, str], optional: dict[st
         "type": "object",
         "properties": properties,
         "required": list(needed),
-        "additionalProperties": False,
     }
     return {"name": name, "description": description, "parameters": parameters}
 

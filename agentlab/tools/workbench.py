@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ..errors import StartupError
 from ..wire.children import Child, Children
 from .observation import Observation
 
@@ -63,7 +64,7 @@ class Workbench:
         StartupError
             It cannot be started.
         """
-        async with self._lock:
+        async with self._lock:  # not within a call: the first one would be slower
             await self._running()
 
     async def call(self, name: str, arguments: object) -> Observation:
@@ -129,7 +130,9 @@ class Workbench:
             }
             argv = [sys.executable, "-P", "-m", "agentlab.tools.worker"]
             self._child = await self._children.spawn(argv, env=env, stdin="pipe", stdout="pipe")
-            await _send(self._child, self._settings)
+            if await _ask(self._child, self._settings) is None:
+                await self._end()
+                raise StartupError("the process of the shared tools did not start", phase="startup")
         return self._child
 
     async def _end(self) -> int | None:
@@ -137,17 +140,12 @@ class Workbench:
         return None if child is None else await child.terminate(_GRACE_S)
 
 
-async def _send(child: Child, message: dict[str, Any]) -> None:
-    assert child.stdin is not None
-    child.stdin.write(json.dumps(message).encode() + b"\n")
-    await child.stdin.drain()
-
-
 async def _ask(child: Child, message: dict[str, Any]) -> dict[str, Any] | None:
     """Write one line and read one; None: the process is gone."""
-    assert child.stdout is not None
+    assert child.stdin is not None and child.stdout is not None
     try:
-        await _send(child, message)
+        child.stdin.write(json.dumps(message).encode() + b"\n")
+        await child.stdin.drain()
         line = await child.stdout.readline()
     except ConnectionError:
         return None

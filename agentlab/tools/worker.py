@@ -11,6 +11,7 @@ import dataclasses
 import json
 import signal
 import sys
+from typing import Any
 
 from .toolbox import Toolbox
 
@@ -20,13 +21,18 @@ def main() -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     settings = json.loads(sys.stdin.buffer.readline())
     box = Toolbox(settings["root"], archive=settings["archive"], max_chars=settings["max_chars"])
+    _say({})  # ready
     for line in sys.stdin.buffer:
         call = json.loads(line)
         signal.setitimer(signal.ITIMER_REAL, settings["max_seconds"])
         answer = dataclasses.asdict(box.call(call["name"], call["arguments"]))
         signal.setitimer(signal.ITIMER_REAL, 0)
-        sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
-        sys.stdout.buffer.flush()
+        _say(answer)
+
+
+def _say(answer: dict[str, Any]) -> None:
+    sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
+    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":
