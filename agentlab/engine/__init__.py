@@ -112,15 +112,16 @@ def record(
     from .budget import checked_budget
     from .study import Quiet, Study, default_folder, prepare
 
+    scenario = _checked_scenario(scenario)
     study = Study(
         folder=Path(to) if to is not None else default_folder(scenario),
-        scenario=_checked_scenario(scenario),
+        scenario=scenario,
         arms=_checked_arms(arms),
         runs=_checked_runs(runs),
         order=_one_of("order", order, "interleaved", "sequential"),
         seed=secrets.randbelow(2**32) if seed is None else _checked_seed(seed),
         keep=_one_of("keep", keep, "numbers", "content"),
-        gateway=gateway,
+        gateway=_checked_gateway(gateway),
         quiet=Quiet() if quiet == "auto" else quiet,
     )
     study = dataclasses.replace(study, budget_usd=checked_budget(budget_usd, study))
@@ -136,17 +137,33 @@ def record(
 
 def _checked_scenario(scenario: Any) -> Scenario:  # noqa: ANN401
     if not isinstance(scenario, Scenario):
-        raise ConfigError(f"record(scenario={scenario!r:.80}): give an agentlab.Scenario")
+        raise ConfigError(
+            f"record(scenario={scenario!r:.80}): the first argument is the Scenario, the second the arms: "
+            'record(Scenario("hello", turns=["Say hello."]), OpenCode("lab/scripted"))'
+        )
     return scenario
 
 
 def _checked_arms(arms: Any) -> dict[str, Any]:  # noqa: ANN401
+    if isinstance(arms, (list, tuple, set)):
+        raise ConfigError(
+            "record(arms=[...]): name each driver: {'plain': OpenCode(...), 'terse': OpenCode(...)}"
+        )
     if not isinstance(arms, Mapping):
         name = arms.rpartition(":")[2] if isinstance(arms, str) else type(arms).__name__.lower()
         return {name: arms}
     if not arms or not all(isinstance(name, str) and name.strip() for name in arms):
         raise ConfigError(f"record(arms={arms!r:.80}): give a driver, or {{name: driver}}")
     return dict(arms)
+
+
+def _checked_gateway(gateway: Any) -> Any:  # noqa: ANN401
+    if gateway is not None and (isinstance(gateway, type) or not hasattr(gateway, "upstream")):
+        raise ConfigError(
+            f"record(gateway={gateway!r:.80}): give a Gateway, e.g. "
+            "Gateway(ScriptedModel.load('cache-probe')) or Gateway('https://.../v1', key_env='NAME')"
+        )
+    return gateway
 
 
 def _checked_runs(runs: Any) -> int:  # noqa: ANN401

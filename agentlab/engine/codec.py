@@ -66,10 +66,18 @@ def encode(value: Any, where: str = "") -> Any:  # noqa: ANN401
             if field.init
         }
         return {_TYPE: name, **fields}
+    if isinstance(value, type):
+        raise ConfigError(f"{where or 'arm'}: {value.__name__} is a class; call it: {value.__name__}(...)")
     raise ConfigError(
-        f"{where or 'arm'}: {value!r:.80} is neither plain data nor an importable frozen dataclass; give "
+        f"{where or 'arm'}: {_shown(value)} is neither plain data nor an importable frozen dataclass; give "
         '"module:function" (called there to make the driver), or use host="inline"'
     )
+
+
+def _shown(value: Any) -> str:  # noqa: ANN401
+    """Name a lambda or function without its address, anything else as it shows itself."""
+    name = getattr(value, "__name__", None)
+    return f"the function {name}" if callable(value) and isinstance(name, str) else f"{value!r:.80}"
 
 
 def decode(data: Any) -> Any:  # noqa: ANN401

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from .. import __version__
-from ..drivers.base import Driver
+from ..drivers.base import Driver, Identity
 from ..errors import ConfigError, RecordingError
 from ..jsonfile import read_json
 from ..redact import redact_data
@@ -117,8 +117,17 @@ class Study:
         """
         made: dict[str, Driver] = {}
         for name, arm in self.arms.items():
+            if isinstance(arm, str) and ":" not in arm:
+                raise ConfigError(
+                    f"arm {name!r}: {arm!r} is text; give a driver, e.g. OpenCode('provider/model'), or "
+                    "'module:function' that makes one"
+                )
             driver: Any = resolve(arm)() if isinstance(arm, str) else arm
-            if not isinstance(driver, Driver) or isinstance(driver, type):
+            if isinstance(driver, type):
+                raise ConfigError(
+                    f"arm {name!r}: {driver.__name__} is a class; call it: {driver.__name__}(...)"
+                )
+            if not isinstance(driver, Driver):
                 raise ConfigError(
                     f"arm {name!r}: {driver!r:.80} is no driver (it needs identify() and open(arm))"
                 )
@@ -165,6 +174,11 @@ class Study:
         arms: dict[str, Any] = {}
         for name, driver in self.drivers().items():
             identity = driver.identify()
+            if not isinstance(cast("Any", identity), Identity):
+                raise ConfigError(
+                    f"arm {name!r}: {type(driver).__name__}.identify() returned {identity!r:.60}; return an "
+                    "agentlab.drivers.base.Identity(driver=..., version=...)"
+                )
             settings = redact_data({"model": identity.model, **identity.settings})
             arms[name] = {"driver": identity.driver, "version": identity.version, "settings": settings}
             if (own := getattr(driver, "gateway", None)) is not None:

@@ -299,6 +299,16 @@ class Running:
             f"agentlab.load({state['folder']!r}). The same record(...) call resumes it."
         )
 
+    if not TYPE_CHECKING:  # type checkers name what is not there themselves
+
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+            if name.startswith("_") or hasattr(type(self), name):
+                return object.__getattribute__(self, name)
+            raise AttributeError(
+                f"a study under way has no {name!r}: await it first, recs = await record(...); "
+                "in a script recs = record(...).result()"
+            )
+
     def __repr__(self) -> str:
         state = self.state()
         arms = ", ".join(f"{name} {a['finished']}/{a['planned']}" for name, a in state["arms"].items())

@@ -123,7 +123,7 @@ def _tables(recs_or_turns: Any) -> tuple[pd.DataFrame, pd.DataFrame | None]:  # 
     if not isinstance(turns, pd.DataFrame) or not {"arm", "run_id"} <= set(turns.columns):
         raise ConfigError(
             f"plot_ttft({type(recs_or_turns).__name__}): give Recordings, or their table `turns` "
-            "(with arm, run_id, ttft_ms ...)"
+            "(with arm, run_id, ttft_ms ...); a study under way is awaited first"
         )
     return turns.reset_index(drop=True), runs  # joined frames repeat their index
 

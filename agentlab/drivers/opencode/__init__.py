@@ -205,9 +205,17 @@ class OpenCode(RunsAlone):
 
         Raises
         ------
+        ConfigError
+            The scenario says nothing.
         StartupError
             The server does not become ready, or lacks the agent or the model.
         """
         from .server import open_arm
+
+        if not arm.scenario.turns:
+            raise ConfigError(
+                f"the scenario {arm.scenario.name!r} has no turns, and OpenCode does nothing unasked; "
+                'give Scenario(name, turns=["Say hello."])'
+            )
 
         return open_arm(self, arm)

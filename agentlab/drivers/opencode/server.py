@@ -97,7 +97,9 @@ class Server:
             providers, _ = await self.api.call("GET", "/config/providers", timeout_s=limit)
         except AgentlabError as error:
             raise StartupError(
-                f"OpenCode does not answer: {error}", driver="opencode", phase="startup"
+                f"OpenCode does not answer: {error}. With url=: is `opencode serve` running there?",
+                driver="opencode",
+                phase="startup",
             ) from error
         try:
             self.version = str(health["version"])

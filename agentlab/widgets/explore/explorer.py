@@ -55,7 +55,8 @@ def explore(recs: Recordings, *metrics: Metric | str, reference: str | None = No
     """
     if not hasattr(recs, "coverage"):
         raise ConfigError(
-            f"explore({type(recs).__name__}): give Recordings, e.g. explore(load('studies/cache'))"
+            f"explore({type(recs).__name__}): give Recordings, e.g. explore(load('studies/cache')); "
+            "a study under way is awaited first"
         )
     if reference is not None and reference not in recs.arms:
         raise ConfigError(f"there is no arm {reference!r} to compare with; there are {', '.join(recs.arms)}")
