@@ -101,7 +101,8 @@ class ClaudeReader:
             "source": "stream",
         }
         if usage:
-            fields |= {"usage": _numbers(usage)} | _tokens(usage)
+            # Its output is that of the message's begin, a placeholder; the turn's report has the real one.
+            fields |= {"usage": _numbers(usage)} | _tokens({**usage, "output_tokens": None})
         yield Note("message", notes.known(fields), {"text": said})
         for number, part in enumerate(parts):
             if part.get("type") in ("text", "thinking"):

@@ -38,7 +38,6 @@ def prepare(setup: Setup) -> dict[str, str]:
         f"""model = {quoted["model"]}
 model_provider = "lab"
 model_context_window = {setup.context_tokens}
-model_max_output_tokens = {setup.output_tokens}
 approval_policy = "never"
 sandbox_mode = "danger-full-access"
 check_for_update_on_startup = false

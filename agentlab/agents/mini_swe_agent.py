@@ -86,10 +86,12 @@ class MiniReader:
             data = json.loads(_trajectory(setup).read_bytes())
         except (OSError, ValueError):
             return
+        caller: str | None = None
         for number, message in enumerate(map(notes.mapping, notes.listed(data.get("messages")))):
-            yield from self._message(number, message)
+            caller = f"mini/{number}" if message.get("role") == "assistant" else caller
+            yield from self._message(caller, message)
 
-    def _message(self, number: int, message: Mapping[str, Any]) -> Iterator[Note]:
+    def _message(self, caller: str | None, message: Mapping[str, Any]) -> Iterator[Note]:
         extra = notes.mapping(message.get("extra"))
         if message.get("role") == "assistant":
             response = notes.mapping(extra.get("response"))
@@ -97,7 +99,7 @@ class MiniReader:
             details = notes.mapping(usage.get("prompt_tokens_details"))
             choices = [notes.mapping(choice) for choice in notes.listed(response.get("choices"))]
             fields = {
-                "message": f"mini/{number}",
+                "message": caller,
                 "role": "assistant",
                 "model": response.get("model"),
                 "finish": choices[0].get("finish_reason") if choices else None,
@@ -118,6 +120,7 @@ class MiniReader:
                 "tool",
                 notes.known(
                     {
+                        "message": caller,
                         "call": notes.text(message.get("tool_call_id")),
                         "name": "bash",
                         "status": "error" if failed else "completed",

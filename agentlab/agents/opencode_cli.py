@@ -121,7 +121,7 @@ class OpenCodeReader:
             input=usage.get("input"),
             cache_read=cache.get("read"),
             cache_write=cache.get("write"),
-            output=usage.get("output"),
+            output=_sum(usage.get("output"), usage.get("reasoning")),  # apart in its report
             reasoning=usage.get("reasoning"),
             total=usage.get("total"),
         )
@@ -136,6 +136,11 @@ class OpenCodeReader:
         if self._stop == "stop" and self._answer.strip() and not self._error:
             return Outcome(True, self._stop, self._answer)
         return Outcome(False, self._stop, "", self._error or self._stop)
+
+
+def _sum(output: object, reasoning: object) -> int | None:
+    whole = notes.count(output)
+    return None if whole is None else whole + (notes.count(reasoning) or 0)
 
 
 AGENT = Agent(

@@ -1,0 +1,152 @@
+"""One process of an agent: its output as it comes, what it costs, and when it has to end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from ...scenario import Timeouts
+from ...wire.children import Child
+from ...wire.jsonl import JSONLines, Record
+from ...wire.proctree import Remote, cpu_s, remotes, tree
+from .verdict import Cut
+
+#: How long output is awaited that others of its process group may still hold open.
+_DRAIN_S = 1.0
+_FASTEST_S = 0.05
+
+
+class Watch:
+    """Sample a process and its descendants until it ends.
+
+    Samples are taken each 50 ms at first, and later each 2 % of the time since its start, so that a stamp
+    lies between two of them that are close in proportion.
+
+    Attributes
+    ----------
+    samples : list of (int, float)
+        Stamp (ns) and CPU time (s) of the tree.
+    seen : dict
+        Connections that left this machine, and when they were first seen.
+    readable : bool
+        Whether connections could be read at all.
+    n_processes : int
+        Most processes at once.
+    """
+
+    def __init__(self, child: Child, *, outward: bool) -> None:
+        self.samples: list[tuple[int, float]] = []
+        self.seen: dict[Remote, int] = {}
+        self.readable = False
+        self.n_processes = 0
+        self._child = child
+        self._outward = outward
+        self._began = time.monotonic_ns()
+
+    async def run(self) -> None:
+        """Sample until cancelled."""
+        while True:
+            self._sample()
+            elapsed = (time.monotonic_ns() - self._began) / 1e9
+            await asyncio.sleep(max(_FASTEST_S, 0.02 * elapsed))
+
+    def _sample(self) -> None:
+        now, pids = time.monotonic_ns(), tree(self._child.pid)
+        spent = cpu_s(pids)
+        self.n_processes = max(self.n_processes, len(pids))
+        if spent is not None:
+            self.samples.append((now, spent))
+        found = remotes(pids) if self._outward else None
+        if found is not None:
+            self.readable = True
+            for remote in found:
+                self.seen.setdefault(remote, now)
+
+    def cpu_at(self, t: int) -> tuple[float, float] | None:
+        """Return the CPU time at a stamp.
+
+        Parameters
+        ----------
+        t : int
+            Stamp, ns.
+
+        Returns
+        -------
+        tuple of float or None
+            Seconds, linearly between the two samples around it, and the time between those, ms. None: it
+            lies outside of them.
+        """
+        for (t0, a), (t1, b) in zip(self.samples, self.samples[1:], strict=False):
+            if t0 <= t <= t1:
+                return a + (b - a) * (t - t0) / max(1, t1 - t0), (t1 - t0) / 1e6
+        return None
+
+
+async def follow(
+    child: Child,
+    lines: JSONLines,
+    on_record: Callable[[Record], None],
+    *,
+    timeouts: Timeouts,
+    busy_since: Callable[[], float],
+) -> Cut | None:
+    """Read a process to its end, or until it has to end.
+
+    Parameters
+    ----------
+    child : Child
+        With a pipe for its stdout.
+    lines : JSONLines
+        Reads its output.
+    on_record : callable
+        Gets each object.
+    timeouts : Timeouts
+        ``prompt`` and ``stall`` hold.
+    busy_since : callable
+        Seconds since something else than output showed that it is at work.
+
+    Returns
+    -------
+    {"timeout", "stall"} or None
+        Why it was killed; None: it ended by itself.
+    """
+    heard = [time.monotonic()]
+    reading = asyncio.create_task(_read(child, lines, on_record, heard))
+    waiting = asyncio.create_task(child.wait())
+    began = time.monotonic()
+    cut: Cut | None = None
+    try:
+        while not waiting.done():
+            await asyncio.wait([waiting], timeout=0.2)
+            now = time.monotonic()
+            if waiting.done():
+                break
+            if now - began > timeouts.prompt:
+                cut = "timeout"
+            elif now - heard[0] > timeouts.stall and busy_since() > timeouts.stall:
+                cut = "stall"
+            if cut is not None:
+                await child.terminate()
+                break
+        await asyncio.wait([reading], timeout=_DRAIN_S)
+        if reading.done():
+            reading.result()  # the disk may be full
+    finally:
+        reading.cancel()
+        waiting.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+    for record in lines.close():
+        on_record(record)
+    return cut
+
+
+async def _read(
+    child: Child, lines: JSONLines, on_record: Callable[[Record], None], heard: list[float]
+) -> None:
+    assert child.stdout is not None
+    while data := await child.stdout.read(1 << 18):
+        stamp = time.monotonic_ns()
+        heard[0] = stamp / 1e9
+        for record in lines.feed(data, t=stamp):
+            on_record(record)

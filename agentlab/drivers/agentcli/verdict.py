@@ -1,0 +1,93 @@
+"""How a turn ended: by the gateway first, then by the agent's own events; never by the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from ...agents.base import Outcome
+
+Status = Literal["answered", "error", "budget", "balance", "limit", "stopped", "timeout"]
+Cut = Literal["timeout", "stall", "cancelled"]
+
+
+class Verdict(NamedTuple):
+    """Hold how a turn ended.
+
+    Parameters
+    ----------
+    status : str
+        ``answered``, ``error``, ``budget``, ``balance``, ``limit``, ``stopped`` or ``timeout``.
+    reason : str or None
+        A code; None: answered.
+    """
+
+    status: Status
+    reason: str | None
+
+    @property
+    def ended(self) -> str:
+        """The ``reason`` of ``turn.end``."""
+        return {"answered": "complete", "timeout": self.reason or "timeout", "stopped": "cancelled"}.get(
+            self.status, "error"
+        )
+
+
+def judge(
+    outcome: Outcome,
+    *,
+    ending: str | None,
+    cut: Cut | None,
+    exit_code: int | None,
+    requests: Sequence[Mapping[str, Any]],
+) -> Verdict:
+    """Judge one turn.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        What the agent says itself.
+    ending : str or None
+        How the gateway ended the run: ``budget``, ``balance``, ``limit`` or ``error``.
+    cut : {"timeout", "stall", "cancelled"} or None
+        Why it was ended from here.
+    exit_code : int or None
+        Of its process; negative: the signal. It explains an error and decides nothing.
+    requests : sequence of mapping
+        The turn's requests, as the gateway recorded them.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> judge(Outcome(True, "stop", "ok"), ending="budget", cut=None, exit_code=0, requests=())
+    Verdict(status='budget', reason='budget')
+    """
+    if ending == "budget" or ending == "balance" or ending == "limit":
+        return Verdict(ending, ending)
+    if ending is not None:
+        return Verdict("error", "ledger")
+    if cut is not None:
+        return Verdict("stopped" if cut == "cancelled" else "timeout", cut)
+    if outcome.answered:
+        return Verdict("answered", None)
+    return Verdict("error", _why(outcome, exit_code, requests))
+
+
+def _why(outcome: Outcome, exit_code: int | None, requests: Sequence[Mapping[str, Any]]) -> str:
+    """Find the code of an error: how its last request failed, else how it says that it stopped."""
+    last = requests[-1] if requests else {}
+    status = last.get("status")
+    if exit_code is not None and exit_code < 0:
+        return f"signal_{-exit_code}"
+    if last.get("reason"):
+        return str(last["reason"]).partition(":")[0]
+    if isinstance(status, int) and status >= 400:
+        return f"http_{status}"
+    if last and not last.get("terminal_seen"):
+        return str(last.get("fault") or "cut")
+    if not requests:
+        return "no_request"
+    return outcome.stop or "no_answer"
