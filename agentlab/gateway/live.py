@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import json
 import os
 import sys
@@ -17,6 +16,7 @@ from ..errors import ConfigError, GatewayError, RecordingError, StartupError
 from ..wire.children import Child, Children
 from .book import LedgerState, read
 from .dialects import DIALECTS
+from .files import finished, fresh_file
 from .settings import Gateway
 
 _START_S = 30.0
@@ -60,7 +60,7 @@ async def start(
     own = children if children is not None else await Children().__aenter__()
     try:
         private = await own.folder()
-        file = _fresh(private if folder is None else Path(folder).absolute())
+        file = fresh_file(private if folder is None else Path(folder).absolute())
         child = await _spawn(own, private / "stderr")
         settings = {
             "gateway": gateway.to_dict(),
@@ -202,11 +202,11 @@ class Live:
 
         They are read from the files; after ``await live.sync()`` none that an agent saw end is missing.
         """
-        return list(self._closed) if self._closed is not None else _finished(self._files)
+        return list(self._closed) if self._closed is not None else finished(self._files)
 
     def of_run(self) -> list[dict[str, Any]]:
         """Return the finished requests of the run that began last, as :attr:`requests` does of all."""
-        return _finished(self._files[-1:])
+        return finished(self._files[-1:])
 
     def quiet_s(self) -> float:
         """Return how long ago the last line of that run was written, in seconds."""
@@ -254,6 +254,31 @@ class Live:
         """
         return int((await self._order({"op": "run", "run_id": None}))["open"])
 
+    @property
+    def tools_url(self) -> str:
+        """Where the shared file tools are served; see :meth:`serve_tools`."""
+        return self._url + "/v1/tools"
+
+    async def serve_tools(self, root: str | Path | None, *, max_chars: int = 16_000) -> None:
+        """Serve the shared file tools (:mod:`agentlab.tools`) in a folder from now on.
+
+        Parameters
+        ----------
+        root : str or Path or None
+            The run's folder, which no call leaves; None: none is served.
+        max_chars : int
+            Longest observation that is shown whole.
+
+        Raises
+        ------
+        GatewayError
+            The process is gone.
+        RecordingError
+            Lines cannot be written.
+        """
+        folder = None if root is None else str(Path(root).absolute())
+        await self._order({"op": "tools", "root": folder, "max_chars": max_chars})
+
     async def sync(self) -> None:
         """Wait until the lines of every request that an agent has seen the end of are written.
 
@@ -270,7 +295,7 @@ class Live:
                 await asyncio.wait_for(self._order({"op": "close"}), _CLOSE_S)
                 await asyncio.wait_for(self._child.wait(), _CLOSE_S)
         finally:
-            self._closed = _finished(self._files)
+            self._closed = finished(self._files)
             if self._children is not None:
                 await self._children.close()
             else:
@@ -293,20 +318,6 @@ class Live:
                 f"the gateway could not write its lines ({answer['failed']}): look at the disk and the folder"
             )
         return answer
-
-
-def _fresh(folder: Path) -> Path:
-    """Make a file of one's own: several gateways of a study, or of its resumption, count from 1 each."""
-    for number in itertools.count(1):
-        file = folder / ("gateway.jsonl" if number == 1 else f"gateway-{number}.jsonl")
-        try:
-            file.touch(mode=0o600, exist_ok=False)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise RecordingError(f"{folder}: the gateway cannot write here: {error.strerror}") from error
-        return file
-    raise AssertionError
 
 
 def _key(gateway: Gateway) -> str | None:
@@ -365,22 +376,3 @@ def _tail(stderr: Path) -> str:
         text = stderr.read_text("utf-8", "replace").strip()
         return f"\n{text[-800:]}" if text else ""
     return ""
-
-
-def _finished(files: list[Path]) -> list[dict[str, Any]]:
-    """Join the begin and end lines of each request."""
-    rows: dict[int, dict[str, Any]] = {}
-    for line in (line for file in files if file.is_file() for line in file.read_bytes().split(b"\n")):
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue  # the empty rest, or a last line under way
-        kind, t = event.pop("kind"), event.pop("t")
-        row = rows.setdefault(event["request"], {"n_chunks": 0})
-        if kind == "request.chunk":
-            row["n_chunks"] += 1
-            row.setdefault("t_first", t)
-        else:
-            row.update(event)
-            row["t_begin" if kind == "request.begin" else "t_end"] = t
-    return [rows[number] for number in sorted(rows) if "t_end" in rows[number]]

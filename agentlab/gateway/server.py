@@ -39,6 +39,10 @@ from .player import ScriptedUpstream
 from .sameusage import SameUsage
 from .script import ScriptedModel
 from .settings import Gateway, price_to_dict
+from .toolserver import PATH as TOOLS_PATH
+from .toolserver import ToolServer
+
+_TOOLS_METHODS = ("GET", "POST")
 
 
 class Server:
@@ -75,6 +79,7 @@ class Server:
         self._keep = keep_content
         self._journal = Journal()
         self._attribution = Attribution(idle)
+        self._tools = ToolServer(self._journal, keep_content=keep_content)
         self._open: set[Exchange] = set()
         self._refused: dict[str, int] = {}
         self._number = 0
@@ -104,6 +109,11 @@ class Server:
         wire = HttpWire(http)
         if http.method == "HEAD" and http.path == "/":  # Claude Code asks whether anybody is there
             await wire.send(200, b"")
+            return wire.response
+        if http.path == TOOLS_PATH and http.method in _TOOLS_METHODS and self._stranger(http) is None:
+            owner = self._attribution.current
+            status, answer = await self._tools.answer(http.method, await read_body(http), owner)
+            await wire.send(status, json.dumps(answer).encode())
             return wire.response
         route = dialects.route(http.method, http.path)
         wrong = self._wrong(http, route)
@@ -185,8 +195,13 @@ class Server:
 
     def _wrong(self, http: web.BaseRequest, route: Route | None) -> str | None:
         """Say what is wrong with a call's address or login, or None."""
-        if route is None:
-            return "path" if dialects.route("POST", http.path) is None else "method"
+        if route is None and not (http.path == TOOLS_PATH and http.method in _TOOLS_METHODS):
+            known = dialects.route("POST", http.path) is not None or http.path == TOOLS_PATH
+            return "method" if known else "path"
+        return self._stranger(http)
+
+    def _stranger(self, http: web.BaseRequest) -> str | None:
+        """Say what is wrong with a call's login, or None."""
         if http.headers.get("host") not in (f"127.0.0.1:{self.port}", f"localhost:{self.port}"):
             return "host"
         scheme, _, bearer = http.headers.get("authorization", "").partition(" ")
@@ -204,7 +219,8 @@ class Server:
         ----------
         line : bytes
             JSON: ``op`` is ``"run"`` (with ``run_id``, ``arm``, ``file``; ``run_id`` null: none is under
-            way), ``"sync"`` (nothing but the acknowledgement) or ``"close"``.
+            way), ``"tools"`` (with ``root``, null: none, and ``max_chars``), ``"sync"`` (nothing but the
+            acknowledgement) or ``"close"``.
 
         Returns
         -------
@@ -221,6 +237,8 @@ class Server:
         n_open = 0
         if op == "run":
             n_open = self._change_run(order.get("run_id"), order.get("arm"), order.get("file"))
+        elif op == "tools":
+            self._tools.serve(order.get("root"), max_chars=order["max_chars"])
         elif op == "close":
             self.end()
         elif op != "sync":
