@@ -188,10 +188,12 @@ def picture_of(frame: pd.DataFrame, room: int) -> str:
     str
         A PNG in base64.
     """
-    from ..plots.estimates import estimates_png
+    from ..plots.estimates import hidden_estimates
+    from ..plots.export import png
 
+    drawn = hidden_estimates(frame)
     for dpi in (110, 80, 60):
-        picture = base64.b64encode(estimates_png(frame, dpi=dpi)).decode("ascii")
+        picture = base64.b64encode(png(drawn, dpi=dpi)).decode("ascii")
         if len(picture) <= room:
             return picture
     return ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..progress import duration, reasons, until
 from .cards import running_card, short_path
+from .models import models
 
 if TYPE_CHECKING:
     from ..host.running import Running
@@ -66,8 +67,8 @@ class Panel:
     def close(self, state: State) -> None:
         """Replace the panel by a card without widgets."""
         self._handle.update(running_card(state), raw=True)
-        for widget in _all(self._box):
-            widget.close()
+        for model in models(self._box):
+            model.close()
 
 
 def _counts(counts: State) -> str:
@@ -92,12 +93,3 @@ def _now(state: State, *, blocking: bool) -> str:
 def _clipped(name: str) -> str:
     style = "overflow:hidden;text-overflow:ellipsis;white-space:nowrap"
     return f'<div style="{style}" title="{escape(name)}">{escape(name)}</div>'
-
-
-def _all(widget: Any) -> list[Any]:  # noqa: ANN401
-    """List a widget, its children, and the layout and style models that they own."""
-    found: list[Any] = []
-    for child in getattr(widget, "children", ()):
-        found += _all(child)
-    owned = [getattr(widget, name, None) for name in ("layout", "style")]
-    return [*found, widget, *(model for model in owned if model is not None)]

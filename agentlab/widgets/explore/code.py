@@ -7,7 +7,7 @@ import json
 from functools import partial
 from pathlib import Path
 
-from ...errors import ConfigError
+from ...errors import AgentlabError, ConfigError
 from ...stats.metrics import Metric, named
 from .study import Study
 from .view import View
@@ -55,15 +55,19 @@ def _loads(study: Study) -> list[str]:
     for path, about in zip(recs.paths, recs.studies, strict=True):
         kept = [run.run_id for run in recs if run.info.study == about["name"]]
         there = study.once(("there", path), partial(_there, path))
-        part = "" if set(kept) == there else f".where(run_id={_said(kept)})"
+        part = "" if there in (None, set(kept)) else f".where(run_id={_said(kept)})"
         found.append(f"al.load({_path(path)}){part}")
     return found
 
 
-def _there(path: Path) -> set[str]:
+def _there(path: Path) -> set[str] | None:
+    """Return the ids of a study's runs; None when it is gone, which the code will say itself."""
     from ...recording import load
 
-    return {run.run_id for run in load(path)}
+    try:
+        return {run.run_id for run in load(path)}
+    except AgentlabError:
+        return None
 
 
 def _path(path: Path) -> str:

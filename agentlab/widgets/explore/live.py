@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ConfigError
 from .. import markup
 from ..estimates import cells_of, title_of
+from ..models import models
 from . import pictures, pieces, static
 from .parts import Parts
 from .pump import Loop, Pump
@@ -69,7 +70,7 @@ class Live:
         """Put a card in the place of the widgets."""
         self._pump.close()
         self._handle.update(static.static_bundle(self._explorer), raw=True)
-        for model in _models(self._parts.box):
+        for model in models(self._parts.box):
             model.close()
 
     # -- what was clicked: on any thread
@@ -177,20 +178,14 @@ def _run_rows(scene: Scene) -> list[tuple[Any, str, str, bool]]:
 
 
 def _line(*cells: tuple[str, str]) -> str:
-    """Put (width, HTML) side by side, so that they stand below those of the other rows."""
+    """Put (width, HTML) side by side, below those of the other rows; in a narrow window below each other."""
     shown = "".join(
-        f'<div style="flex:{f"0 0 {width}" if width else "1 1 0"};overflow-wrap:anywhere">{cell}</div>'
+        f'<div style="flex:{f"0 0 {width}" if width else "1 1 120px"};overflow-wrap:anywhere">{cell}</div>'
         for width, cell in cells
     )
-    return f'<div style="display:flex;align-items:center;gap:8px;line-height:1.25">{shown}</div>'
+    look = "display:flex;flex-wrap:wrap;align-items:center;gap:0px 8px;line-height:1.25"
+    return f'<div style="{look}">{shown}</div>'
 
 
 def _tight(html: str) -> str:
     return f'<div style="line-height:1.4">{html}</div>'
-
-
-def _models(widget: Any) -> list[Any]:  # noqa: ANN401
-    """List a widget, its children, and the layout and style models that they own."""
-    below = [model for child in getattr(widget, "children", ()) for model in _models(child)]
-    owned = [getattr(widget, name, None) for name in ("layout", "style")]
-    return [*below, widget, *(model for model in owned if model is not None)]

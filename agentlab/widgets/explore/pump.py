@@ -87,7 +87,9 @@ class Pump:
             self._later.cancel()
             self._later = None
         failed: Exception | None = None
-        while self._asked and not self._closed:
+        for _ in range(len(self._asked)):  # what is asked meanwhile waits: a flood must not keep the loop
+            if self._closed:
+                return
             failed = self._try(self._asked.popleft()) or failed
         if self._closed:
             return

@@ -34,16 +34,19 @@ class Study:
 
     def __init__(self, recs: Recordings, metrics: Sequence[object] = ()) -> None:
         self.recs = recs
-        given = [_metric(metric) for metric in metrics]
+        given = {metric.name: metric for metric in map(_metric, metrics)}
+        for metric in map(_metric, metrics):
+            if given[metric.name] != metric:
+                raise ConfigError(f"two metrics have the name {metric.name!r}; give one of them another")
         self._kept: dict[Any, Any] = {}  # the oldest goes first
         report = {metric.name for metric in CACHE_REPORT}
         others = [named(name) for name in names() if name not in report]
-        self.metrics = {metric.name: metric for metric in given}
+        self.metrics = dict(given)
         self.metrics |= {m.name: m for m in others if m.name not in self.metrics and self._has_data(m)}
         if not self.metrics:  # nothing was measured: the view says so of one metric
             self.metrics["TTFT"] = named("TTFT")
-        first = [metric.name for metric in given] or [name for name in _FIRST if name in self.metrics]
-        self.first = tuple(dict.fromkeys(first)) or tuple(self.metrics)[:1]
+        first = list(given) or [name for name in _FIRST if name in self.metrics]
+        self.first = tuple(first) or tuple(self.metrics)[:1]
 
     @property
     def codes(self) -> dict[str, int]:

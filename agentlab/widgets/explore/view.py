@@ -70,12 +70,24 @@ class View:
             given = getattr(self, name)
             if isinstance(given, str):
                 raise ConfigError(f"{name} is {given!r}; give several, e.g. {name}=({given!r},)")
-            object.__setattr__(self, name, tuple(given))
+            object.__setattr__(self, name, tuple(dict.fromkeys(given)))
         if not self.metrics:
             raise ConfigError("choose at least one metric")
         for name, known in (("listed", get_args(Listed)), ("order", get_args(Order))):
             if getattr(self, name) not in known:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}; use one of {', '.join(known)}")
+        for name, parts, said in (
+            ("estimate", 3, '("TTFT", "level", "stable")'),
+            ("run", 2, '("cache", "0003-stable")'),
+        ):
+            given = getattr(self, name)
+            if given is not None and not _texts(given, parts):
+                raise ConfigError(f"{name} is {given!r}; give {parts} texts, e.g. {name}={said}")
+        page: Any = self.page
+        if not isinstance(page, int):
+            raise ConfigError(f"page is {page!r}; give a whole number from 0")
+        if self.reference is None and len(self.arms) > 1:  # as compare() does
+            object.__setattr__(self, "reference", self.arms[0])
         if self.reference is not None and self.reference not in self.arms:
             object.__setattr__(self, "arms", (self.reference, *self.arms))
 
@@ -121,3 +133,7 @@ class View:
     def question(self) -> tuple[object, ...]:
         """What the estimates of a metric depend on."""
         return self.arms, self.reference, self.paired, self.level, self.interval, self.without
+
+
+def _texts(given: object, n: int) -> bool:
+    return isinstance(given, tuple) and len(given) == n and all(isinstance(text, str) for text in given)

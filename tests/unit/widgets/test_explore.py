@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import shutil
@@ -184,6 +185,7 @@ def test_a_wrong_change_leaves_the_view(view: Explorer) -> None:
         ({"metrics": ("SPEED",)}, "there is no metric 'SPEED'"),
         ({"metrics": (3,)}, "3 is no metric"),
         ({"reference": "fast"}, "there is no arm 'fast'"),
+        ({"metrics": (P90, dataclasses.replace(P90, p=0.5))}, "two metrics have the name 'p90'"),
     ],
 )
 def test_wrong_arguments(recs: al.Recordings, arguments: dict[str, Any], said: str) -> None:
@@ -224,6 +226,13 @@ def test_the_code_gives_the_same_estimates(recs: al.Recordings, changes: dict[st
 def test_the_code_of_the_shipped_example_names_no_folder_of_this_machine() -> None:
     view = explore(al.load(al.example("cache")), "TTFT")
     assert 'al.load(al.example("cache"))' in view.code()
+
+
+def test_a_study_that_is_gone_can_still_be_looked_at(tmp_path: Path) -> None:
+    view = explore(al.load(write_study(tmp_path / "s", runs=3)), "TTFT")
+    shutil.rmtree(tmp_path / "s")
+    assert "text/html" in view.show(reference="volatile")._repr_mimebundle_()
+    assert 'reference="volatile"' in view.code()  # which says itself that the study is gone
 
 
 def test_a_path_below_home_is_written_with_a_tilde(

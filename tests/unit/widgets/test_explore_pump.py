@@ -154,3 +154,14 @@ def test_nothing_is_drawn_after_the_end(loop: FakeLoop, drawn: Drawn) -> None:
     drawn.set(3)
     loop.run(2.0)
     assert (drawn.value, len(drawn.numbers), drawn.figures) == (1, 1, [])
+
+
+def test_a_flood_from_other_threads_does_not_keep_the_loop(loop: FakeLoop, drawn: Drawn) -> None:
+    def again() -> None:  # as a thread would that asks faster than the loop changes
+        drawn.value += 1
+        if drawn.value < 1000:
+            drawn.pump.put(again)
+
+    drawn.pump.put(again)
+    loop.run(1.0)
+    assert 5 <= len(drawn.numbers) <= 11

@@ -40,6 +40,15 @@ def test_the_reference_is_always_among_the_arms() -> None:
     assert VIEW.but(arms=("b",)).arms == ("a", "b")
 
 
+def test_without_a_reference_it_is_the_first_arm_as_in_compare() -> None:
+    assert VIEW.but(reference=None).reference == "a"
+    assert View(metrics=("TTFT",), arms=("a",)).reference is None
+
+
+def test_what_is_given_twice_counts_once() -> None:
+    assert VIEW.but(metrics=("TTFT", "TTFT"), arms=("a", "b", "b")).metrics == ("TTFT",)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -48,6 +57,10 @@ def test_the_reference_is_always_among_the_arms() -> None:
         ({"order": "slowest"}, "worst first, best first, as recorded"),
         ({"listed": "some"}, "all, used, not used"),
         ({"colour": "red"}, "a view has no colour; it has metrics"),
+        ({"estimate": "TTFT"}, "give 3 texts"),
+        ({"estimate": ("TTFT", "level")}, "give 3 texts"),
+        ({"run": 3}, "give 2 texts"),
+        ({"page": None}, "a whole number"),
         ({"estimate": ("ITL", "level", "b")}, "no such metric, kind and arm"),
         ({"estimate": ("TTFT", "difference", "a")}, "no such metric, kind and arm"),
     ],
