@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from .attribution import Link, Owner
 from .dialects.base import Dialect, ModelRequest, Piece
-from .journal import Journal
+from .journal import ChunkLine, Journal
 from .usage import Usage
 
 
@@ -102,28 +102,53 @@ class Exchange:
         self._write(t, "request.begin", fields if money is None else fields | dict(money))
 
     def chunk(self, piece: Piece, *, t: int, emit_ns: int | None = None) -> None:
-        """Write ``request.chunk``.
+        """Write ``request.chunk``; see :meth:`chunks`.
 
         Parameters
         ----------
         piece : Piece
             What was sent.
         t : int
-            Stamp directly before the write to the agent, ns: after it the process may have been descheduled,
-            and the agent have it already.
+            Stamp, ns.
         emit_ns : int, optional
             When the model emitted it, if the model is ours: the same.
         """
-        fields: dict[str, Any] = {
-            "chunk": piece.kind,
-            "n_chars": len(piece.text),
-            "n_bytes": piece.n_bytes,
-            "visible": piece.visible,
-            "emit_ns": emit_ns,
-        }
-        if self._keep:
-            fields["content"] = {"text": piece.text}
-        self._write(t, "request.chunk", fields)
+        self.chunks([piece], t=t, emit_ns=emit_ns)
+
+    def chunks(self, pieces: Sequence[Piece], *, t: int, emit_ns: int | None = None) -> None:
+        """Write ``request.chunk`` for pieces that were sent together.
+
+        Parameters
+        ----------
+        pieces : sequence of Piece
+            In their order.
+        t : int
+            Stamp directly before the write to the agent, ns: after it the process may have been descheduled,
+            and the agent have it already.
+        emit_ns : int, optional
+            When the model emitted them, if the model is ours: the same.
+        """
+        if not pieces:
+            return
+        lines = [
+            ChunkLine(
+                t=t,
+                kind="request.chunk",
+                request=self.number,
+                chunk=piece.kind,
+                n_chars=len(piece.text),
+                n_bytes=piece.n_bytes,
+                visible=piece.visible,
+                emit_ns=emit_ns,
+            )
+            for piece in pieces
+        ]
+        if not self._keep:
+            self._journal.write_chunks(self.owner.file, lines)
+            return
+        for line, piece in zip(lines, pieces, strict=True):
+            fields = {name: getattr(line, name) for name in line.__struct_fields__[2:]}
+            self._journal.write(self.owner.file, t, line.kind, {**fields, "content": {"text": piece.text}})
 
     def report(self, usage: object) -> None:
         """Note the usage that the model reported.

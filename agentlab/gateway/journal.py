@@ -1,15 +1,17 @@
-"""The gateway's evidence: append-only JSON lines, one write each, so that a crash loses at most the last."""
+"""The gateway's evidence: append-only JSON lines, so that a crash loses at most what was written last."""
 
 from __future__ import annotations
 
 import errno
 import json
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import msgspec
 
-_encode = msgspec.json.Encoder().encode
+_encoder = msgspec.json.Encoder()
+_encode = _encoder.encode
 
 
 def json_line(row: dict[str, Any]) -> bytes:
@@ -29,6 +31,26 @@ def json_line(row: dict[str, Any]) -> bytes:
         return _encode(row) + b"\n"
     except (UnicodeEncodeError, OverflowError):  # a lone surrogate, or a count beyond 64 bits
         return json.dumps(row, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+# A Struct, not a dict: one is made for every streamed piece. gc=False: it holds no cycle.
+class ChunkLine(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
+    """Spell ``request.chunk``, without content.
+
+    Parameters
+    ----------
+    t, kind, request, chunk, n_chars, n_bytes, visible, emit_ns
+        See ``docs/events.md``.
+    """
+
+    t: int
+    kind: Literal["request.chunk"]
+    request: int
+    chunk: str
+    n_chars: int
+    n_bytes: int
+    visible: bool
+    emit_ns: int | None = None
 
 
 class Journal:
@@ -78,7 +100,22 @@ class Journal:
         if path is None:
             return
         row = {"t": t, "kind": kind, **{key: value for key, value in fields.items() if value is not None}}
-        line = json_line(row)
+        self._append(path, json_line(row))
+
+    def write_chunks(self, path: str | None, chunks: Sequence[ChunkLine]) -> None:
+        """Append the lines of pieces that came together, in one write.
+
+        Parameters
+        ----------
+        path : str or None
+            File; None: the lines are not kept.
+        chunks : sequence of ChunkLine
+            In their order.
+        """
+        if path is not None:
+            self._append(path, _encoder.encode_lines(chunks))
+
+    def _append(self, path: str, line: bytes) -> None:
         self.open(path)
         file = self._files.get(path)
         if file is None:

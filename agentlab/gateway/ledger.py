@@ -24,6 +24,8 @@ from typing import Any
 from ..errors import ConfigError, RecordingError
 from .book import EXACT, Book, LedgerState, fold, text
 
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
 
 @dataclasses.dataclass(frozen=True)
 class Hold:
@@ -293,7 +295,7 @@ class Ledger:
         stamp = time.monotonic_ns() if t is None else t
         row = {"t": stamp, "kind": kind, "account": self._account, **fields}
         if self._fd is not None:
-            line = json.dumps(row, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+            line = _encode(row).encode() + b"\n"
             written = os.write(self._fd, line)
             if written < len(line):  # the rest of the line is closed with the next one
                 raise OSError(errno.ENOSPC, "short write")

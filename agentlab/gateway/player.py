@@ -117,8 +117,7 @@ class _Play:
             return
         emit = time.monotonic_ns()
         await self._wire.send(200, body)
-        for piece in _joined(pieces):
-            self._exchange.chunk(piece, t=emit, emit_ns=emit)
+        self._exchange.chunks(_joined(pieces), t=emit, emit_ns=emit)
         self._finished(usage_sent=True)
 
     async def _break(self, fault: Fault, error: bytes) -> None:

@@ -130,7 +130,7 @@ def compare(before: Canonical, after: Canonical) -> Change:
     ('same_meaning', 'message 1')
     """
     index = _first_difference(before, after)
-    prefix = shared_prefix(before.data, after.data)
+    prefix = len(before.data) if index is None else shared_prefix(before.data, after.data)
     lost = len(before.data) - prefix
     if index is None:
         same = _marks(before, len(before.segments)) == _marks(after, len(before.segments))

@@ -124,9 +124,7 @@ async def _stream(call: Call, reply: aiohttp.ClientResponse, *, drop_usage: bool
             t = time.monotonic_ns()
             if part:
                 await call.wire.write(part)
-            for _, pieces, _ in heard:
-                for piece in pieces:
-                    call.exchange.chunk(piece, t=t)
+            call.exchange.chunks([piece for _, pieces, _ in heard for piece in pieces], t=t)
     except ProtocolError:  # an event without end
         reader.malformed = True
     finally:
@@ -144,8 +142,7 @@ async def _whole(call: Call, reply: aiohttp.ClientResponse) -> None:
     pieces = reader.whole(body)
     t = time.monotonic_ns()
     await call.wire.send(200, body)
-    for piece in pieces:
-        call.exchange.chunk(piece, t=t)
+    call.exchange.chunks(pieces, t=t)
     _note(call, reader)
     _doubt(call, reader)
 

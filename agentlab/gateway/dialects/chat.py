@@ -69,6 +69,7 @@ class Chat:
         head = next((i for i, role in enumerate(roles) if role not in _SYSTEM), len(roles))
         history = messages[head:]
         parts = (tools, messages[:head], history)
+        plain = tuple([_plain(item) for item in part] for part in parts) if marked(body) else parts
         options = data.get("stream_options")
         cap = data.get("max_completion_tokens", data.get("max_tokens"))
         return ModelRequest(
@@ -85,7 +86,7 @@ class Chat:
             result_of=_result_of(history),
             max_output_tokens=cap_of(cap),
             canonical=canonical(
-                *([_plain(item) for item in part] if marked(body) else part for part in parts),
+                *plain,
                 marks=marks_of(body, tools, messages[:head], *([message] for message in history)),
             ),
             body=data,

@@ -201,8 +201,10 @@ class ChatReader:
             self.terminal_seen = True
             return [], False
         reply = self._object(data)
-        pieces = [piece for choice in dicts(reply.get("choices")) for piece in self._delta(choice)]
-        return pieces, reply.get("usage") is not None and reply.get("choices") == []
+        choices, pieces = reply.get("choices"), list[Piece]()
+        for choice in dicts(choices):
+            pieces += self._delta(choice)
+        return pieces, choices == [] and reply.get("usage") is not None
 
     def whole(self, data: bytes) -> list[Piece]:
         """Read a reply that was not streamed.
@@ -243,16 +245,23 @@ class ChatReader:
         delta = choice.get(key)
         if not isinstance(delta, dict):
             return []
-        pieces: list[Piece] = []
-        for name in ("reasoning_content", "reasoning"):
-            if isinstance(delta.get(name), str) and (delta[name] or "role" not in delta):
-                pieces.append(Piece("reasoning", delta[name]))
-                break
-        # The chunk that opens a reply holds only the role; an empty text in it is no piece.
-        if isinstance(delta.get("content"), str) and (delta["content"] or "role" not in delta):
-            pieces.append(Piece("text", delta["content"]))
-        pieces += [_call_piece(call, at) for at, call in enumerate(dicts(delta.get("tool_calls")))]
+        said, pieces = cast("dict[str, Any]", delta), list[Piece]()
+        thought = said.get("reasoning_content")
+        if not _is_piece(thought, said):
+            thought = said.get("reasoning")
+        if _is_piece(thought, said):
+            pieces.append(Piece("reasoning", cast("str", thought)))
+        text = said.get("content")
+        if _is_piece(text, said):
+            pieces.append(Piece("text", cast("str", text)))
+        if said.get("tool_calls"):
+            pieces += [_call_piece(call, at) for at, call in enumerate(dicts(said["tool_calls"]))]
         return pieces
+
+
+def _is_piece(text: object, delta: Mapping[str, Any]) -> bool:
+    """Say whether a text is a piece: the chunk that opens a reply holds only the role, and an empty one."""
+    return isinstance(text, str) and (text != "" or "role" not in delta)
 
 
 def _call_piece(call: Mapping[str, Any], at: int) -> Piece:
