@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 from .conversation import Conversation
 from .evidence import EVENTS, GATEWAY, Event, RunInfo, read_events
@@ -52,3 +53,10 @@ class Reading:
     def requests(self) -> list[Request]:
         """The model requests of both sides, joined."""
         return join(self.talk, read_exchanges(self.gateway_events))
+
+    @cached_property
+    def request_rows(self) -> list[dict[str, Any]]:
+        """What each request says of itself, by column; not to be changed."""
+        from .requests import request_row
+
+        return [request_row(self.run, request) for request in self.requests]

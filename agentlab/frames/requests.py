@@ -29,15 +29,15 @@ def build_requests(read: Reading) -> list[dict[str, Any]]:
     list of dict
         By column name.
     """
-    run, talk, requests = read.run, read.talk, read.requests
+    run, talk = read.run, read.talk
     return [
         {
             **run.key(),
             "request": number,
-            **request_row(run, request),
+            **row,
             "warmup": request.chain == "main" and talk.is_warmup(request.session, request.position),
         }
-        for number, request in enumerate(requests, 1)
+        for number, (request, row) in enumerate(zip(read.requests, read.request_rows, strict=True), 1)
     ]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from .conversation import Conversation
 from .evidence import Event
 from .reading import Reading
+from .result import result_columns
 from .values import as_bool, as_count, as_float, as_int, as_text
 
 
@@ -44,6 +45,7 @@ def build_runs(read: Reading) -> list[dict[str, Any]]:
             "n_issues": len(run.issues),
             **(_counts(read) if read.events else {}),
             "n_gateway_events": len(read.gateway_events) or None,
+            **result_columns(read),
             "lag_p50_ms": as_float(observer.get("loop_lag_p50_ms")),
             "lag_p99_ms": as_float(observer.get("loop_lag_p99_ms")),
             "lag_max_ms": as_float(observer.get("loop_lag_max_ms")),

@@ -43,6 +43,83 @@ RUNS = Table(
             "Reports that arrived again unchanged.",
             source=f"{_E} stream.end, message, tool",
         ),
+        Column(
+            "result",
+            "string",
+            "answered, error, budget, balance, limit, stopped, timeout: the gateway's ending, else the "
+            "driver's verdict, else by the last turn.",
+            source=f"{_E} result, turn.end, {_G} request.end",
+        ),
+        Column("result_reason", "string", "Its code; NA when it was answered.", source=f"{_E} result"),
+        Column(
+            "stop", "string", "How the agent says that it stopped, in its own word.", source=f"{_E} result"
+        ),
+        Column("answer_chars", "Int64", "Characters of the answer.", source=f"{_E} result, turn.reply"),
+        Column(
+            "n_refused",
+            "Int64",
+            "Requests that the gateway refused; NA without one.",
+            source=f"{_G} request.end",
+        ),
+        Column(
+            "n_compactions",
+            "Int64",
+            "Compactions with a result, by the agent or, where it tells of fewer, by the gateway.",
+            source=f"{_E} compacted, requests",
+        ),
+        Column(
+            "n_context_cuts", "Int64", "Old observations cut from the context.", source=f"{_E} context.cut"
+        ),
+        Column("n_tool_failures", "Int64", "Tool calls that failed.", source="tools"),
+        Column("input_uncached_tokens", "Int64", "Sum; NA when any request's is.", source="requests"),
+        Column("cache_read_tokens", "Int64", "Sum; NA when any request's is.", source="requests"),
+        Column("cache_write_tokens", "Int64", "Sum; NA when any request's is.", source="requests"),
+        Column("input_total_tokens", "Int64", "Sum; NA when any request's is.", source="requests"),
+        Column("output_tokens", "Int64", "Sum; NA when any request's is.", source="requests"),
+        Column("reasoning_tokens", "Int64", "Sum; NA when any request's is.", source="requests"),
+        Column("n_without_usage", "Int64", "Requests whose input or output is unknown.", source="requests"),
+        Column("cost_usd", "Float64", "Sum; NA when any request's is.", source="requests"),
+        Column("charged_usd", "Float64", "What the ledger counts, uncertain included.", source="requests"),
+        Column("uncertain_usd", "Float64", "Part of it that is a kept reservation.", source="requests"),
+        Column("n_uncertain", "Int64", "Requests whose reservation is kept.", source="requests"),
+        Column(
+            "start_cpu_s",
+            "Float64",
+            "CPU time of the agent's processes before its first request.",
+            source=f"{_E} process.first_request",
+        ),
+        Column(
+            "first_request_ms",
+            "Float64",
+            "Start of the agent's process to its first request.",
+            source=f"{_E} process.begin, process.first_request",
+        ),
+        Column(
+            "exit_ms",
+            "Float64",
+            "End of its last request to the end of its process.",
+            source=f"{_E} process.end",
+        ),
+        Column("agent_cpu_s", "Float64", "CPU time of its processes.", source=f"{_E} process.end"),
+        Column("max_rss_bytes", "Int64", "Largest resident size of one process.", source=f"{_E} process.end"),
+        Column(
+            "exit_code",
+            "Int64",
+            "Of its last process; negative: the signal. Evidence, never the verdict.",
+            source=f"{_E} process.end",
+        ),
+        Column(
+            "n_lookups",
+            "Int64",
+            "Names that it looked up; NA outside a network of its own.",
+            source=f"{_E} lookup",
+        ),
+        Column(
+            "n_connections",
+            "Int64",
+            "Addresses beyond this machine that it was seen to connect to; NA where that cannot be seen.",
+            source=f"{_E} outward",
+        ),
         Column("lag_p50_ms", "Float64", "Lateness of the capture loop, median.", source=f"{_R} observer"),
         Column(
             "lag_p99_ms", "Float64", "Lateness of the capture loop, 99th percentile.", source=f"{_R} observer"
