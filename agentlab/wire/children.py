@@ -24,9 +24,7 @@ from typing import Any, Literal
 
 from ..errors import StartupError
 from . import watchdog
-
-#: Marker in the environment of everything started, for finding it should the watchdog itself be killed.
-MARKER = "AGENTLAB_CHILDREN"
+from .marked import MARKER, kill_marked
 
 Stdio = Literal["null", "pipe"] | Path
 
@@ -266,7 +264,7 @@ class Children:
                 answer = await asyncio.wait_for(self.ask({"op": "sweep", "term_s": term_s}), term_s + 5)
                 self.survivors = tuple(answer["survivors"])
         if self._lost:
-            self.survivors = await _kill_marked(self.marker)
+            self.survivors = await kill_marked(self.marker)
         self._loop.remove_reader(self._sock)
         self._sock.close()
         # No thread waits: while an interpreter ends there are no new ones.
@@ -380,27 +378,3 @@ class Children:
 def _settle(child: Child, message: dict[str, Any]) -> None:
     cost = {key: message[key] for key in ("t", "cpu_s", "max_rss_bytes")}
     child._end(message["returncode"], cost)  # pyright: ignore[reportPrivateUsage]
-
-
-async def _kill_marked(marker: str) -> tuple[str, ...]:
-    """Kill what carries the marker in its environment; the way out when the watchdog itself was killed."""
-    needle = f"{MARKER}={marker}".encode()
-    alive: list[int] = []
-    for _ in range(100):
-        alive = [int(p.name) for p in Path("/proc").glob("[0-9]*") if _carries(int(p.name), needle)]
-        if not alive:
-            break
-        for pid in alive:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        await asyncio.sleep(0.02)
-    return tuple(watchdog.command_of(pid) for pid in alive)
-
-
-def _carries(pid: int, needle: bytes) -> bool:
-    try:
-        if needle not in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
-            return False
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
-    except OSError:
-        return False
