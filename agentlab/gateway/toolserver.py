@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from pathlib import Path
@@ -36,10 +37,13 @@ class ToolServer:
         self._journal = journal
         self._keep = keep_content
         self._children: Children | None = None
+        self._root: str | None = None
+        self._max_chars = 0
         self._bench: asyncio.Task[Workbench] | None = None
+        self._closing: asyncio.Task[None] | None = None
 
     def serve(self, root: str | None, *, max_chars: int) -> None:
-        """Bind the tools to a folder from now on.
+        """Bind the tools to a folder from now on; their process starts when they are first asked for.
 
         Parameters
         ----------
@@ -48,9 +52,10 @@ class ToolServer:
         max_chars : int
             Longest observation that is shown whole.
         """
-        before, self._bench = self._bench, None
-        if root is not None or before is not None:
-            self._bench = asyncio.ensure_future(self._opened(before, root, max_chars))
+        self._root, self._max_chars = root, max_chars
+        if self._bench is not None:
+            self._closing = asyncio.ensure_future(_close(self._bench))
+            self._bench = None
 
     async def answer(self, method: str, body: bytes, owner: Owner) -> tuple[int, dict[str, Any]]:
         """Answer one call.
@@ -69,15 +74,15 @@ class ToolServer:
         tuple of (int, dict)
             HTTP status and JSON data.
         """
-        if method == "GET":
-            return 200, {"tools": list(TOOLS), "system": SYSTEM}
         t = time.monotonic_ns()
+        bench = await self._ready()
+        if method == "GET":  # an agent that starts: its first call finds the process ready
+            return 200, {"tools": list(TOOLS), "system": SYSTEM}
         name, arguments = _read(body)
-        bench = None if self._bench is None else await self._ready(self._bench)
         if name is None:
             seen = Observation.failure("the call is no JSON object with name and arguments")
         elif bench is None:
-            seen = Observation.failure("no folder is served")
+            seen = Observation.failure("no folder is served, or the tools cannot be started")
         else:
             seen = await bench.call(name, arguments)
         known = name if any(tool["name"] == name for tool in TOOLS) else None
@@ -92,27 +97,29 @@ class ToolServer:
         self._journal.write(owner.file, t, "tool.call", fields)
         return 200, {"ok": seen.ok, "content": seen.content}
 
-    async def _ready(self, opening: asyncio.Task[Workbench]) -> Workbench | None:
+    async def _ready(self) -> Workbench | None:
+        if self._root is None:
+            return None
+        if self._bench is None:
+            self._bench = asyncio.ensure_future(self._opened(Path(self._root)))
         try:
-            return await asyncio.shield(opening)
+            return await asyncio.shield(self._bench)
         except StartupError:
+            self._bench = None
             return None
 
-    async def _opened(
-        self, before: asyncio.Task[Workbench] | None, root: str | None, max_chars: int
-    ) -> Workbench:
-        if before is not None:
-            bench = await self._ready(before)
-            if bench is not None:
-                await bench.close()
-        if root is None:
-            raise StartupError("no folder is served")
+    async def _opened(self, root: Path) -> Workbench:
         if self._children is None:  # they end with the gateway's own process
             self._children = await Children().__aenter__()
         archive = await self._children.folder()
-        bench = Workbench(self._children, Path(root), archive=archive, max_chars=max_chars)
+        bench = Workbench(self._children, root, archive=archive, max_chars=self._max_chars)
         await bench.start()
         return bench
+
+
+async def _close(opening: asyncio.Task[Workbench]) -> None:
+    with contextlib.suppress(StartupError):
+        await (await opening).close()
 
 
 def _read(body: bytes) -> tuple[str | None, object]:

@@ -7,7 +7,7 @@ import contextlib
 import shutil
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from ...agents.base import Setup
 from ...errors import CleanupError, ConfigError
@@ -19,6 +19,15 @@ from .session import CLISession
 
 if TYPE_CHECKING:
     from . import AgentCLI
+
+
+@runtime_checkable
+class ServesTools(Protocol):
+    """A gateway that serves the shared file tools; a stand-in may not."""
+
+    async def serve_tools(self, root: str | Path | None, *, max_chars: int = 16_000) -> None:
+        """Serve them in a folder from now on."""
+        ...
 
 
 class AgentArm:
@@ -48,6 +57,8 @@ class AgentArm:
         source = await asyncio.to_thread(template, driver.workspace, arm.scratch)
         await asyncio.to_thread(renew, workspace, source)
         await asyncio.to_thread(_fresh, home)
+        if isinstance(self._gateway, ServesTools):  # for agents that are given the shared tools
+            await self._gateway.serve_tools(workspace)
         about = driver.about
         dialect = driver.dialect or about.dialects[0]
         setup = Setup(
