@@ -2,118 +2,67 @@
 
 from __future__ import annotations
 
-import dataclasses
-import html
 import os
 import platform
 import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
-from ..errors import StartupError
-from . import opencode
+from . import software_check as software
 from .cache import cache_home
+from .checkup import Check, Report
 
-State = Literal["ok", "limited", "missing"]
+__all__ = ["Check", "Report", "check_machine"]
+
 _GIB = 2**30
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Check:
-    """Say one thing about the machine.
-
-    Parameters
-    ----------
-    name : str
-        What was looked at.
-    state : {"ok", "limited", "missing"}
-        ``limited``: agentlab works and marks what suffers; ``missing``: something cannot be done at all.
-    found : str
-        What is there; without paths of this user.
-    effect : str
-        What is empty, marked or impossible because of it; empty when ok.
-    fix : str
-        Command or advice that mends it; empty when ok.
-    """
-
-    name: str
-    state: State
-    found: str
-    effect: str = ""
-    fix: str = ""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Report:
-    """Hold all checks; shows itself as a table.
-
-    Parameters
-    ----------
-    checks : tuple of Check
-        In order of need.
-    """
-
-    checks: tuple[Check, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is missing."""
-        return all(check.state != "missing" for check in self.checks)
-
-    def __repr__(self) -> str:
-        width = max(len(check.name) for check in self.checks)
-        lines: list[str] = []
-        for check in self.checks:
-            lines.append(f"{check.name:<{width}}  {check.state:<7}  {check.found}")
-            indent = " " * (width + 11)
-            if check.effect:
-                lines.append(f"{indent}{check.effect}")
-            if check.fix:
-                lines.append(f"{indent}-> {check.fix}")
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        # Inline styles only: an untrusted notebook drops everything else.
-        colour = {"ok": "#2e7d32", "limited": "#b26a00", "missing": "#b00020"}
-        rows: list[str] = []
-        for check in self.checks:
-            note = html.escape(check.effect)
-            if check.fix:
-                note += f"<br><code>{html.escape(check.fix)}</code>"
-            rows.append(
-                f'<tr><td style="text-align:left">{html.escape(check.name)}</td>'
-                f'<td style="text-align:left;color:{colour[check.state]}">{check.state}</td>'
-                f'<td style="text-align:left">{html.escape(check.found)}</td>'
-                f'<td style="text-align:left">{note}</td></tr>'
-            )
-        heads = ("", "state", "found", "what follows")
-        head = "".join(f'<th style="text-align:left">{name}</th>' for name in heads)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+_NEWEST = (3, 13)
+_SYS_ADMIN = 21  # bit of CAP_SYS_ADMIN
+_PROC = Path("/proc")
+_CGROUP = Path("/sys/fs/cgroup")
 
 
 def check_machine() -> Report:
-    """Run all checks; takes a fraction of a second and starts nothing.
+    """Run all checks; takes a fraction of a second, starts nothing of an agent and never raises.
 
     Returns
     -------
     Report
     """
-    checks: tuple[Callable[[], Check], ...] = (
-        _python,
-        _ipykernel,
-        _kernelspec,
-        _npm,
-        _opencode,
-        _browser,
-        _pressure,
-        _cores,
-        _memory,
-        _disk,
+    checks: tuple[tuple[str, Callable[[], Check]], ...] = (
+        ("python", _python),
+        ("ipykernel", software.check_ipykernel),
+        ("kernelspec", software.check_kernelspec),
+        ("jupyterlab", software.check_jupyterlab),
+        ("papermill", software.check_batch),
+        ("opencode", software.check_opencode),
+        ("other agents", software.check_agents),
+        ("node, npm", software.check_node),
+        ("git", software.check_git),
+        ("browser", software.check_browser),
+        ("genai-prices", software.check_prices),
+        ("processes (/proc)", _processes),
+        ("pressure (PSI)", _pressure),
+        ("control group", _control_group),
+        ("own network", _network),
+        ("cores", _cores),
+        ("memory", _memory),
+        ("disk", _disk),
     )
-    return Report(checks=tuple(check() for check in checks))
+    return Report(checks=tuple(_asked(name, check) for name, check in checks))
+
+
+def _asked(name: str, check: Callable[[], Check]) -> Check:
+    try:
+        return check()
+    except Exception as error:  # the doctor is called when something is odd, so it lives with anything
+        return Check(
+            name=name,
+            state="limited",
+            found=f"could not be looked at ({type(error).__name__})",
+            effect="whether it is there is unknown",
+            fix="look at it by hand; record(...) says what it cannot do",
+        )
 
 
 def _python() -> Check:
@@ -127,97 +76,36 @@ def _python() -> Check:
             "both need Linux",
             fix="use Linux for results you publish",
         )
+    if sys.version_info[:2] > _NEWEST:
+        return Check(
+            name="python",
+            state="limited",
+            found=found,
+            effect="agentlab is not tested with it",
+            fix=f"use Python 3.11 to {_NEWEST[0]}.{_NEWEST[1]}",
+        )
     return Check(name="python", state="ok", found=found)
 
 
-def _ipykernel() -> Check:
-    from importlib.metadata import version
-
-    found = version("ipykernel")
-    numbers = tuple(int(part) for part in found.split(".")[:2] if part.isdigit())
-    if numbers < (7, 4):
+def _processes() -> Check:
+    wanted = (_PROC / "self/stat", _PROC / "sys/kernel/random/boot_id")
+    unreadable = [path for path in wanted if not os.access(path, os.R_OK)]
+    if unreadable:
         return Check(
-            name="ipykernel",
+            name="processes (/proc)",
             state="limited",
-            found=found,
-            effect="the Cancel button acts only after the cell, or in another thread",
-            fix="pip install 'ipykernel>=7.4', then restart the kernel",
+            found="/proc does not tell when a process started",
+            effect="record(detach=...) is refused, and processes that detach themselves may survive",
+            fix="mount /proc: mount -t proc proc /proc   (as root)",
         )
-    return Check(name="ipykernel", state="ok", found=found)
-
-
-def _kernelspec() -> Check:
-    from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
-
-    try:
-        spec = KernelSpecManager().get_kernel_spec("python3")
-    except NoSuchKernel:
-        spec = None
-    program = spec.argv[0] if spec is not None and spec.argv else ""
-    # jupyter_client replaces a bare "python" by the running interpreter.
-    if program in ("python", "python3") or (program and Path(program) == Path(sys.executable)):
-        return Check(name="kernelspec", state="ok", found="python3 starts this Python")
-    if program:
-        found, fix = (
-            "python3 starts another Python",
-            "jupyter kernelspec list   (unset JUPYTER_PATH or remove it)",
-        )
-    else:
-        found, fix = "no kernelspec python3", "python -m ipykernel install --sys-prefix --name python3"
-    return Check(
-        name="kernelspec",
-        state="limited",
-        found=found,
-        effect='notebooks in JupyterLab and host="kernel" may not find agentlab',
-        fix=fix,
-    )
-
-
-def _npm() -> Check:
-    missing = [name for name in ("node", "npm") if shutil.which(name) is None]
-    if missing:
-        return Check(
-            name="node, npm",
-            state="limited",
-            found=f"{' and '.join(missing)} not on the PATH",
-            effect="agents cannot be installed; those that are installed run",
-            fix="apt-get install nodejs npm   (or another source of Node.js >= 20)",
-        )
-    return Check(name="node, npm", state="ok", found="on the PATH")
-
-
-def _opencode() -> Check:
-    try:
-        opencode.locate()
-    except StartupError:
-        return Check(
-            name="opencode",
-            state="missing",
-            found=f"OpenCode {opencode.VERSION} is not installed",
-            effect="agentlab.OpenCode cannot run; load(...) and compare(...) work",
-            fix="agentlab install opencode",
-        )
-    return Check(name="opencode", state="ok", found=f"OpenCode {opencode.VERSION}")
-
-
-def _browser() -> Check:
-    name = next((name for name in _BROWSERS if shutil.which(name)), None)
-    if name is None:
-        return Check(
-            name="browser",
-            state="limited",
-            found="no Chromium on the PATH",
-            effect="the browser tests of this repository cannot run; no table needs it",
-            fix="apt-get install chromium",
-        )
-    return Check(name="browser", state="ok", found=name)
+    return Check(name="processes (/proc)", state="ok", found="readable")
 
 
 def _pressure() -> Check:
     unreadable: list[str] = []
     for resource in ("cpu", "memory", "io"):
         try:
-            Path("/proc/pressure", resource).read_bytes()
+            (_PROC / "pressure" / resource).read_bytes()
         except OSError:
             unreadable.append(resource)
     if unreadable:
@@ -230,6 +118,46 @@ def _pressure() -> Check:
             fix="boot with the kernel parameter psi=1",
         )
     return Check(name="pressure (PSI)", state="ok", found="cpu, memory, io")
+
+
+def _control_group() -> Check:
+    if (_CGROUP / "cgroup.controllers").exists():
+        return Check(name="control group", state="ok", found="version 2")
+    return Check(
+        name="control group",
+        state="limited",
+        found="version 1" if _CGROUP.is_dir() else "not visible",
+        effect="what a container grants (cpu_limit, memory_limit_bytes of study.json) is unknown",
+        fix="boot with systemd.unified_cgroup_hierarchy=1; without a container nothing is lost",
+    )
+
+
+def _network() -> Check:
+    lacking = [] if shutil.which("nsenter") else ["nsenter"]
+    if not _may_unshare():
+        lacking.append("the right to make one (root, CAP_SYS_ADMIN)")
+    if lacking:
+        by_package = lacking == ["nsenter"]
+        return Check(
+            name="own network",
+            state="limited",
+            found=f"lacks {' and '.join(lacking)}",
+            effect="command-line agents cannot be shut off from the network, and what they look up there is "
+            "not seen",
+            fix=software.package_command("util-linux") if by_package else "run as root",
+        )
+    return Check(name="own network", state="ok", found="can be made")
+
+
+def _may_unshare() -> bool:
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        return False
+    try:
+        lines = (_PROC / "self/status").read_text().splitlines()
+        held = next(int(line.split()[1], 16) for line in lines if line.startswith("CapEff:"))
+    except (OSError, StopIteration, ValueError):
+        return False
+    return bool(held >> _SYS_ADMIN & 1)
 
 
 def _cores() -> Check:
@@ -247,7 +175,7 @@ def _cores() -> Check:
 
 def _memory() -> Check:
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = (_PROC / "meminfo").read_text().splitlines()
         available = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration, ValueError):
         return Check(
@@ -273,6 +201,15 @@ def _disk() -> Check:
     places = {"here": Path.cwd(), "agents' cache": _existing(cache_home())}
     free = {name: shutil.disk_usage(path).free for name, path in places.items()}
     found = ", ".join(f"{size / _GIB:.1f} GiB free ({name})" for name, size in free.items())
+    sealed = [name for name, path in places.items() if not os.access(path, os.W_OK)]
+    if sealed:
+        return Check(
+            name="disk",
+            state="limited",
+            found=f"not writable: {' and '.join(sealed)}",
+            effect="a study cannot be written here, or an agent not be installed",
+            fix="change to a folder of yours, or give record(..., to=); set AGENTLAB_CACHE for agents",
+        )
     if min(free.values()) < _GIB:
         return Check(
             name="disk",
