@@ -18,8 +18,10 @@ _NAMES: set[object] = {"name", "description", "parameters"}
 class Pin:
     """State what every agent's requests are made to say, each in its own wire's spelling.
 
-    Requests that offer no tools (titles, summaries, compactions) keep their own system text and get the
-    sampling only: another system text would ask them for something else.
+    In chat, messages that say the same are spelled the same: a lone text block as a text, no text beside
+    calls of tools as null, keys in one order. Requests that offer no tools (titles, summaries, compactions)
+    keep their own system text and get the sampling only: another system text would ask them for something
+    else.
 
     Parameters
     ----------
@@ -113,7 +115,7 @@ def _chat(pin: Pin, body: Mapping[str, Any]) -> dict[str, Any]:
     cap = "max_completion_tokens" if "max_completion_tokens" in body else "max_tokens"
     names = {"temperature": "temperature", "top_p": "top_p", "max_output_tokens": cap}
     out = _sampled(pin, body, names, drop=("frequency_penalty", "logit_bias", "presence_penalty", "seed"))
-    messages = [dict(message) for message in body.get("messages") or ()]
+    messages = [_one_spelling(message) for message in body.get("messages") or ()]
     if body.get("tools"):
         rest = [m for m in messages if m.get("role") not in ("system", "developer")]
         messages = [{"role": "system", "content": pin.system}, *rest]
@@ -124,6 +126,22 @@ def _chat(pin: Pin, body: Mapping[str, Any]) -> dict[str, Any]:
             if message.get("role") == "assistant" and message.get("tool_calls"):
                 message.setdefault("reasoning_content", "")
     return {**out, "messages": messages}
+
+
+def _one_spelling(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Spell a message of chat in one of the ways that say the same."""
+    content = message.get("content")
+    if isinstance(content, list) and len(cast("list[Any]", content)) == 1:
+        (block,) = cast("list[Any]", content)
+        if isinstance(block, Mapping) and set(cast("Mapping[str, Any]", block)) == {"type", "text"}:
+            content = cast("Mapping[str, Any]", block)["text"]
+    if content == "" and message.get("tool_calls"):
+        content = None
+    said: dict[str, Any] = {"role": message.get("role"), "content": content}
+    for key in ("tool_calls", "tool_call_id"):
+        if key in message:
+            said[key] = message[key]
+    return said | {key: value for key, value in message.items() if key not in said}
 
 
 def _responses(pin: Pin, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def _chat(wire: Wire, items: Sequence[Item]) -> dict[str, Any]:
             case User(text):
                 messages.append({"role": "user", "content": text})
             case Assistant(text, calls):
-                message: dict[str, Any] = {"role": "assistant", "content": text}
+                message: dict[str, Any] = {"role": "assistant", "content": text or None}
                 if calls:
                     message["tool_calls"] = [
                         {
