@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from ._gateway_upstream import N_CHUNKS
 
 BODY_BYTES = 31_600
+TURNS = 10  # requests of one session
 _LENGTH = re.compile(rb"\r\ncontent-length:\s*(\d+)", re.IGNORECASE)
-_MARK = "request 00000000"
 _WAIT_S = 60.0
 
 
@@ -34,39 +34,39 @@ class Times:
     total_s: float
 
 
-def body(*, stream: bool, paced: bool = False) -> bytes:
-    """Return a request as coding agents send it: 31.6 kB of tools, system text and history."""
-    tools = [_tool(at) for at in range(10)]
-    history = [
-        {"role": "user", "content": "Read notes.txt, change it, run the tests and say what came of it."},
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [
-                {
-                    "id": "call_1",
-                    "type": "function",
-                    "function": {"name": "tool_0", "arguments": '{"path":"n"}'},
-                }
-            ],
-        },
-        {"role": "tool", "tool_call_id": "call_1", "content": 'a "quoted" line\n' * 50},
-        {"role": "user", "content": _MARK},
-    ]
+def body(*, stream: bool, paced: bool = False, turn: int = 0) -> bytes:
+    """Return a request as coding agents send it: tools, a system text, a history that only grows.
+
+    The first of a session has 31.6 kB; each further one says 0.3 kB more.
+    """
     data: dict[str, Any] = {
         "model": "bench-paced" if paced else "bench",
-        "messages": [{"role": "system", "content": ""}, *history],
-        "tools": tools,
+        "messages": [
+            {"role": "system", "content": ""},
+            {"role": "user", "content": "Read notes.txt, change it, run the tests and say what came of it."},
+        ],
+        "tools": [_tool(at) for at in range(10)],
         "max_tokens": 4096,
         "stream": stream,
         **({"stream_options": {"include_usage": True}} if stream else {}),
     }
-    data["messages"][0]["content"] = "You are a coding agent. " + "-" * (
-        BODY_BYTES - len(json.dumps(data)) - 24
-    )
-    found = json.dumps(data).encode()
-    assert len(found) == BODY_BYTES, len(found)
-    return found
+    filler = "-" * (BODY_BYTES - len(json.dumps(data)) - 24)
+    data["messages"][0]["content"] = "You are a coding agent. " + filler
+    for at in range(turn):
+        data["messages"] += _step(at)
+    return json.dumps(data).encode()
+
+
+def _step(at: int) -> list[dict[str, Any]]:
+    function = {"name": "tool_0", "arguments": json.dumps({"path": f"notes-{at}.txt"})}
+    return [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": f"call_{at}", "type": "function", "function": function}],
+        },
+        {"role": "tool", "tool_call_id": f"call_{at}", "content": f'line {at} of "the" notes\n' * 3},
+    ]
 
 
 def _tool(at: int) -> dict[str, Any]:
@@ -102,8 +102,7 @@ async def talk(
     """
     parts = urlsplit(url)
     host, port = str(parts.hostname), int(parts.port or 0)
-    data = body(stream=stream, paced=paced)
-    one = _Talk(f"{host}:{port}", parts.path, token, data, stream=stream)
+    one = _Talk(f"{host}:{port}", parts.path, token, stream=stream, paced=paced)
     loop = asyncio.get_running_loop()
     made = [await loop.create_connection(_Connection, host, port) for _ in range(clients)]
     try:
@@ -118,20 +117,23 @@ async def talk(
 
 
 class _Talk:
-    def __init__(self, host: str, path: str, token: str, data: bytes, *, stream: bool) -> None:
+    def __init__(self, host: str, path: str, token: str, *, stream: bool, paced: bool) -> None:
         self._head = (
             f"POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nAccept: */*\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\nX-Session-Id: "
+            "Content-Type: application/json\r\n"
         ).encode()
-        self._before, self._after = data.split(_MARK.encode())
+        self._bodies = [body(stream=stream, paced=paced, turn=turn) for turn in range(TURNS)]
         self._stream = stream
 
     async def run(self, connection: _Connection, name: int, requests: int) -> list[Times]:
-        session = b"%08x-%d\r\n\r\n" % (time.monotonic_ns() & 0xFFFFFFFF, name)
         times: list[Times] = []
+        session = b""
         for number in range(requests):
-            request = self._head + session + self._before + b"request %08d" % number + self._after
-            times.append(self._check(await connection.ask(request), connection.answer))
+            if number % TURNS == 0:
+                session = b"%x-%d" % (time.monotonic_ns(), name)
+            data = self._bodies[number % TURNS]
+            rest = b"Content-Length: %d\r\nX-Session-Id: %s\r\n\r\n" % (len(data), session)
+            times.append(self._check(await connection.ask(self._head + rest + data), connection.answer))
         return times
 
     def _check(self, times: Times, answer: bytes) -> Times:

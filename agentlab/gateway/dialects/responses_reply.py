@@ -260,7 +260,7 @@ class ResponsesReader:
         if data.strip() == b"[DONE]":  # some providers copy it from chat
             return [], False
         said = self._object(data)
-        kind = said.get("type")
+        kind = text_or_none(said.get("type"))
         if kind in _TERMINAL:
             self._end(mapping(said.get("response")), str(kind).partition(".")[2])
             return [], False
