@@ -12,13 +12,19 @@ from typing import Any, Literal
 from ..errors import ConfigError, did_you_mean
 
 __all__ = [
+    "ANSWERED",
     "CACHE_HIT_RATE",
     "CACHE_REPORT",
+    "CHARGED",
     "COST",
+    "FIRST_REQUEST",
     "INPUT_TOKENS",
     "ITL",
+    "OUTPUT_TOKENS",
+    "PREFIX_LOST",
     "PREFIX_REUSE",
     "REQUESTS",
+    "START_CPU",
     "TOOL_FAILURES",
     "TTFT",
     "TURN_LATENCY",
@@ -181,24 +187,50 @@ ZERO_CACHE_RATE = Metric(
     where={"chain": "main"}, better="lower", label="share of requests without cached tokens",
 )  # fmt: skip
 COST = Metric(
-    name="COST", table="requests", column="cost_usd", aggregate="sum", unit="USD", better="lower",
-    label="cost per run",
+    name="COST", table="requests", column="cost_usd", where={"counted": True}, aggregate="sum", unit="USD",
+    better="lower", label="cost per run",
+)  # fmt: skip
+CHARGED = Metric(
+    name="CHARGED", table="requests", column="charged_usd", where={"counted": True}, aggregate="sum",
+    unit="USD", better="lower", label="charged per run, kept reservations included",
 )  # fmt: skip
 REQUESTS = Metric(
-    name="REQUESTS", table="requests", aggregate="count", unit="requests", better="lower",
-    label="model requests per run",
+    name="REQUESTS", table="requests", where={"counted": True}, aggregate="count", unit="requests",
+    better="lower", label="model requests per run",
 )  # fmt: skip
 INPUT_TOKENS = Metric(
-    name="INPUT_TOKENS", table="requests", column="input_total_tokens", aggregate="sum", unit="tokens",
-    better="lower", label="input tokens per run",
+    name="INPUT_TOKENS", table="requests", column="input_total_tokens", where={"counted": True},
+    aggregate="sum", unit="tokens", better="lower", label="input tokens per run",
+)  # fmt: skip
+OUTPUT_TOKENS = Metric(
+    name="OUTPUT_TOKENS", table="requests", column="output_tokens", where={"counted": True},
+    aggregate="sum", unit="tokens", label="output tokens per run",
 )  # fmt: skip
 PREFIX_REUSE = Metric(
     name="PREFIX_REUSE", table="requests", column="prefix_bytes", of="canonical_bytes", aggregate="share",
-    where={"chain": "main"}, better="higher", label="share of request bytes shared with the request before",
+    where={"chain": "main", "chain_start": False}, better="higher",
+    label="share of request bytes shared with the request before",
+)  # fmt: skip
+PREFIX_LOST = Metric(
+    name="PREFIX_LOST", table="requests", column="lost_tokens",
+    where={"chain": "main", "chain_start": False}, aggregate="sum", unit="tokens", better="lower",
+    label="tokens of broken prefixes per run (estimate)",
 )  # fmt: skip
 TOOL_FAILURES = Metric(
     name="TOOL_FAILURES", table="tools", column="failed", equals=True, aggregate="share",
     better="lower", label="share of tool calls that failed",
+)  # fmt: skip
+ANSWERED = Metric(
+    name="ANSWERED", table="runs", column="result", equals="answered", aggregate="share", better="higher",
+    label="share of runs that were answered",
+)  # fmt: skip
+START_CPU = Metric(
+    name="START_CPU", table="runs", column="start_cpu_s", aggregate="mean", unit="s", better="lower",
+    label="CPU time before the first request, mean",
+)  # fmt: skip
+FIRST_REQUEST = Metric(
+    name="FIRST_REQUEST", table="runs", column="first_request_ms", aggregate="mean", unit="ms",
+    better="lower", label="start to first request, mean",
 )  # fmt: skip
 
 #: The four numbers of a schema-2 cache report, defined and named as there.

@@ -18,6 +18,7 @@ KEYS = {
 }
 ROWS = {
     "chain": "string",
+    "counted": "boolean",
     "warmup": "boolean",
     "ttft_ms": "Float64",
     "latency_ms": "Float64",

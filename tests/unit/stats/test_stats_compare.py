@@ -539,5 +539,6 @@ def test_named_metrics_read_their_tables(recs):
         row = only(compare(recs({"a": rows}), TTFT))
     assert row["estimate"] == 3.5
     assert row["interval"] == "score"
-    requests = recs({"a": [[{}] * (k + 2) for k in range(5)]}, table="requests")
+    rows = [[*[{"counted": True}] * (k + 2), {"counted": False}] for k in range(5)]
+    requests = recs({"a": rows}, table="requests")
     assert only(compare(requests, REQUESTS))["estimate"] == 4
