@@ -9,6 +9,7 @@ import html
 import io
 import os
 import re
+import warnings
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -302,7 +303,9 @@ def png(ax: Axes | Figure, *, dpi: int) -> bytes:
     if figure is None:
         raise ConfigError(f"png({type(ax).__name__}): give the Axes of a plot_* function, or its figure")
     sink = io.BytesIO()
-    with style():
+    with style(), warnings.catch_warnings():
+        # A name in letters that the font lacks: what shows this picture has the name as text, too.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure.savefig(sink, format="png", dpi=dpi, facecolor="white", bbox_inches="tight", pad_inches=0.05)
     small = io.BytesIO()
     with Image.open(sink) as image:

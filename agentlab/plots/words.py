@@ -120,7 +120,7 @@ def value(number: float | None, *, like: float | None = None, sign: bool = False
     number : float or None
         The number.
     like : float, optional
-        Width of its interval: two digits of half of it are shown; else three significant digits.
+        Width of its interval: two digits of half of it are shown, six significant digits at most; else three.
     sign : bool
         Whether a positive number gets its sign.
 
@@ -142,6 +142,10 @@ def value(number: float | None, *, like: float | None = None, sign: bool = False
         return "∞" if number > 0 else "-∞"
     scale, digits = (abs(like) / 2, 1) if like and math.isfinite(like) else (abs(number), 2)
     decimals = 0 if scale == 0 else min(8, max(0, digits - math.floor(math.log10(scale))))
+    if number and math.isfinite(
+        number
+    ):  # an interval as wide as the rounding of its ends says nothing of the digits there
+        decimals = min(decimals, max(0, 5 - math.floor(math.log10(abs(number)))))
     text = f"{number:{'+' if sign else ''},.{decimals}f}"
     return text.lstrip("+-") if float(text.replace(",", "")) == 0 else text
 

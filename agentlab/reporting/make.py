@@ -12,6 +12,7 @@ from ..errors import AgentlabError, ConfigError, InterruptedByUser, MissingExtra
 
 if TYPE_CHECKING:
     from ..recording import Recordings
+    from ..stats.metrics import Metric
 
 #: Runs on a copy of itself; may also be copied and changed by hand.
 TEMPLATE = Path(__file__).resolve().parent / "template.ipynb"
@@ -24,7 +25,7 @@ def report(
     to: str | os.PathLike[str] | None = None,
     *,
     pdf: bool | Literal["auto"] = "auto",
-    metrics: Sequence[str] = (),
+    metrics: Sequence[str | Metric] = (),
     reference: str | None = None,
 ) -> Path:
     """Write a study as one HTML page, and as PDF where a Chromium can print it.
@@ -38,12 +39,12 @@ def report(
     study : path, sequence of paths, or Recordings
         What :func:`agentlab.load` reads, or what it gave; of one study also a selection of its runs.
     to : path, optional
-        The page, ``*.html``; default ``reports/<study>.html``. An older report is replaced, any other file
-        is not.
+        The page, ``*.html``; default ``reports/<study>.html``. An older report is replaced, with its PDF; any
+        other file is not.
     pdf : bool or "auto"
         Whether the same is printed beside it; ``"auto"``: where a Chromium is found.
-    metrics : sequence of str
-        Names of metrics, e.g. ``["TTFT"]``; default: all named ones that have data.
+    metrics : sequence of str or Metric
+        Named metrics, e.g. ``["TTFT"]``; default: all that have data.
     reference : str, optional
         Arm that the others are compared with; default: the first.
 
@@ -78,10 +79,10 @@ def report(
             "any browser prints the page, too"
         )
     recs, parameters = _what(study)
-    _check(recs, metrics, reference)
-    parameters |= {"metrics": list(metrics), "reference": reference}
+    parameters |= {"metrics": _names(metrics), "reference": reference}
+    _check(recs, reference)
     name = "+".join(study["name"].replace("/", "-") for study in recs.studies) or "report"
-    page = _target(to, name)
+    page = _target(to, name, pdf=chromium is not None)
 
     from ..notebook import run_notebook
 
@@ -103,6 +104,8 @@ def _what(study: Any) -> tuple[Recordings, dict[str, Any]]:  # noqa: ANN401
     from ..recording import Recordings, load
 
     if not isinstance(study, Recordings):
+        if not hasattr(study, "__fspath__") and not hasattr(study, "__iter__"):
+            raise ConfigError(f"report({type(study).__name__}): give a study's folder, or Recordings")
         one = isinstance(study, (str, os.PathLike))
         paths = [Path(path).expanduser().absolute() for path in ([study] if one else study)]
         return load(paths), {"study": list(map(str, paths))}
@@ -116,19 +119,29 @@ def _what(study: Any) -> tuple[Recordings, dict[str, Any]]:  # noqa: ANN401
     return study, {"study": paths, "kept": [run.run_id for run in study]}
 
 
-def _check(recs: Recordings, metrics: Sequence[str], reference: str | None) -> None:
-    from ..stats.metrics import named
+def _names(metrics: Any) -> list[str]:  # noqa: ANN401
+    """Return the names of metrics: the page is made elsewhere, where only named ones are known."""
+    from ..stats.metrics import Metric, named
 
-    if isinstance(metrics, str):
-        raise ConfigError(f"report(metrics={metrics!r}): give a list of names")
-    for name in metrics:
+    if isinstance(metrics, (str, Metric)):
+        raise ConfigError(
+            f'report(metrics=...): give a list of names, e.g. metrics=["{getattr(metrics, "name", metrics)}"]'
+        )
+    names = [metric.name if isinstance(metric, Metric) else metric for metric in metrics]
+    for name, metric in zip(names, metrics, strict=True):
+        if isinstance(metric, Metric) and named(name) != metric:
+            raise ConfigError(f"report() shows named metrics only, and {name!r} is one of your own")
         named(name)
+    return names
+
+
+def _check(recs: Recordings, reference: str | None) -> None:
     if reference is not None and reference not in recs.arms:
         have = ", ".join(recs.arms) or "none"
         raise ConfigError(f"there is no arm {reference!r} to compare with; there are {have}")
 
 
-def _target(to: str | os.PathLike[str] | None, name: str) -> Path:
+def _target(to: str | os.PathLike[str] | None, name: str, *, pdf: bool) -> Path:
     from .pages import is_ours
 
     page = Path(to).expanduser() if to is not None else Path("reports") / f"{name}.html"
@@ -138,4 +151,7 @@ def _target(to: str | os.PathLike[str] | None, name: str) -> Path:
         raise ConfigError(f"{page}: a report is a page; let its name end in .html (the PDF stands beside it)")
     if page.exists() and not is_ours(page):
         raise ConfigError(f"{page} exists and is no report of agentlab; name another file")
+    printed = page.with_suffix(".pdf")
+    if pdf and printed.exists() and not page.exists():
+        raise ConfigError(f"{printed} exists beside no report; name another page, or use pdf=False")
     return page

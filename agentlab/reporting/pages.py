@@ -68,12 +68,23 @@ def write_page(notebook: Path, target: Path, *, title: str, code: bool = True) -
     exporter.exclude_anchor_links = True
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
     about = {"title": title, "generator": f"{_GENERATOR} {__version__}", "style": _style(code=code)}
-    page, _ = exporter.from_filename(str(notebook), resources={"page": about})
+    page, _ = exporter.from_notebook_node(_read(notebook, code=code), resources={"page": about})
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
     part.write_text(page, encoding="utf-8")
     part.replace(target)
     return target
+
+
+def _read(notebook: Path, *, code: bool) -> Any:  # noqa: ANN401
+    """Read a notebook; without its code, what libraries warned of (with paths of this machine) goes, too."""
+    import nbformat
+
+    node: Any = nbformat.read(notebook, as_version=4)
+    for cell in node.cells if not code else ():
+        if cell.cell_type == "code":
+            cell.outputs = [out for out in cell.outputs if out.get("name") != "stderr"]
+    return node
 
 
 def _style(*, code: bool) -> str:

@@ -129,7 +129,7 @@ class Rows:
         button = w.Button(
             layout=w.Layout(width=self._width, height="24px", margin="1px 8px 1px 0", flex="0 0 auto")
         )
-        html = w.HTML(layout=w.Layout(margin="0", flex="1 1 auto"))
+        html = w.HTML(layout=w.Layout(margin="0", flex="1 1 auto", min_width="0"))
         at = len(self._rows)
         button.on_click(lambda _: self._click(at))
         box = w.HBox([button, html], layout=w.Layout(align_items="center", overflow="visible"))

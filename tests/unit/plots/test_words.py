@@ -22,6 +22,8 @@ def row(**fields: object) -> Row:
         (None, None, "unknown"),
         (math.inf, None, "∞"),
         (1e-12, None, "0.00000000"),
+        (18.000000001, 2e-9, "18.0000"),
+        (math.nan, 3.0, "nan"),
     ],
 )
 def test_numbers_have_the_digits_they_deserve(number: float | None, like: float | None, text: str) -> None:

@@ -199,3 +199,37 @@ def test_the_template_is_committed_clean():
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
     assert [cell["metadata"].get("tags") for cell in code].count(["parameters"]) == 1
+
+
+def test_a_pdf_that_is_no_reports_is_not_replaced(tmp_path):
+    (tmp_path / "paper.pdf").write_text("my own")
+    with pytest.raises(ConfigError, match="exists beside no report"):
+        make._target(tmp_path / "paper.html", "x", pdf=True)
+    assert make._target(tmp_path / "paper.html", "x", pdf=False)
+    pages.write_page(make.TEMPLATE, tmp_path / "paper.html", title="older", code=False)
+    assert make._target(tmp_path / "paper.html", "x", pdf=True)  # an older report, and so its PDF
+
+
+def test_metrics_are_named_or_given():
+    assert make._names(["TTFT", al.metrics.COST]) == ["TTFT", "COST"]
+    own = al.Metric(name="mine", table="turns", column="ttft_ms", aggregate="mean")
+    for wrong, said in (("TTFT", "give a list"), (al.metrics.TTFT, "give a list"), ([own], "'mine'")):
+        with pytest.raises(ConfigError, match=said):
+            make._names(wrong)
+
+
+def test_what_is_no_study_is_said():
+    with pytest.raises(ConfigError, match=r"report\(int\): give a study's folder"):
+        make.report(5, pdf=False)
+
+
+def test_what_libraries_warn_of_is_in_no_report(tmp_path):
+    import nbformat
+
+    warned = nbformat.v4.new_output("stream", name="stderr", text="/home/me/lib.py:1: UserWarning: odd")
+    said = nbformat.v4.new_output("stream", name="stdout", text="kept")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1", outputs=[warned, said])])
+    nbformat.write(notebook, tmp_path / "n.ipynb")
+    page = pages.write_page(tmp_path / "n.ipynb", tmp_path / "n.html", title="n", code=False).read_text()
+    assert "kept" in page and "/home/me" not in page
+    assert "/home/me" in pages.write_page(tmp_path / "n.ipynb", tmp_path / "n.html", title="n").read_text()
