@@ -225,13 +225,11 @@ def marked(body: bytes) -> bool:
     return _MARKER.encode() in body
 
 
-def marks_of(body: bytes, *segments: Sequence[Any]) -> tuple[str, ...]:
+def marks_of(*segments: Sequence[Any]) -> tuple[str, ...]:
     """Return where each segment of a prompt is marked to be cached, and how, as a short hash each.
 
     Parameters
     ----------
-    body : bytes
-        As received; without the word nothing else is looked at.
     *segments : sequence of JSON data
         Items of each segment, markers not removed.
 
@@ -243,11 +241,9 @@ def marks_of(body: bytes, *segments: Sequence[Any]) -> tuple[str, ...]:
     Examples
     --------
     >>> message = {"role": "user", "content": [{"text": "a", "cache_control": {"type": "ephemeral"}}]}
-    >>> [len(mark) for mark in marks_of(b'"cache_control"', [], [message])]
+    >>> [len(mark) for mark in marks_of([], [message])]
     [0, 16]
     """
-    if not marked(body):
-        return ()
     marks = [_marks(segment) for segment in segments]
     return tuple(short_hash(encode(mark)) if mark else "" for mark in marks) if any(marks) else ()
 

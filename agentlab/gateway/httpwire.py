@@ -54,11 +54,10 @@ class HttpWire:
 
     async def send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         """Send a whole JSON reply."""
-        self.response = web.StreamResponse(status=status, headers=headers)
-        self.response.content_type = "application/json"
-        self.response.content_length = len(body)
-        await self.response.prepare(self._http)
-        await self.write(body)
+        self.response = web.Response(
+            status=status, headers=headers, body=body, content_type="application/json"
+        )
+        await self.response.prepare(self._http)  # goes out with the body
         await self.end()
 
     def reset(self) -> None:

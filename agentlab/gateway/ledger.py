@@ -21,10 +21,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ..errors import ConfigError, RecordingError
 from .book import EXACT, Book, LedgerState, fold, text
 
-_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_encode = msgspec.json.Encoder().encode
 
 
 @dataclasses.dataclass(frozen=True)
@@ -295,12 +297,19 @@ class Ledger:
         stamp = time.monotonic_ns() if t is None else t
         row = {"t": stamp, "kind": kind, "account": self._account, **fields}
         if self._fd is not None:
-            line = _encode(row).encode() + b"\n"
+            line = _line(row)
             written = os.write(self._fd, line)
             if written < len(line):  # the rest of the line is closed with the next one
                 raise OSError(errno.ENOSPC, "short write")
             self._offset += written
         self.book.apply(row)
+
+
+def _line(row: Mapping[str, Any]) -> bytes:
+    try:
+        return _encode(row) + b"\n"
+    except UnicodeEncodeError:  # a lone surrogate in a name
+        return json.dumps(row, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
 def _read_from(fd: int, offset: int) -> bytes:

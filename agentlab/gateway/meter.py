@@ -129,7 +129,7 @@ class Meter:
                 source, body = "injected", capped
                 if dialect.asking_usage(request) is not None:  # which is spelled from the parsed body
                     request = dataclasses.replace(request, body=json.loads(capped))
-        hour = b'"ttl"' in body
+        hour = request.marked and b'"ttl"' in body
         n_tokens, bound = self._input_bound(request.model, len(body))
         amount = price.bound(n_tokens, cap * _choices(request.body), hour=hour)
         sizes = {"bound": bound, "output_cap": source, "output_cap_tokens": cap}

@@ -100,6 +100,8 @@ class ModelRequest:
         What the last message says itself, beside results of tools.
     blocks : callable
         Returns the prompt's content blocks, on a wire that marks what is to be cached; else none.
+    marked : bool
+        Whether the body may have cache markers.
     """
 
     model: str | None
@@ -115,6 +117,7 @@ class ModelRequest:
     session: str | None = None
     last_text: str = ""
     blocks: Callable[[], Sequence[Block]] = tuple
+    marked: bool = True
 
     @property
     def tool_names(self) -> tuple[str, ...]:

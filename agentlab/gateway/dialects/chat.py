@@ -69,7 +69,9 @@ class Chat:
         head = next((i for i, role in enumerate(roles) if role not in _SYSTEM), len(roles))
         history = messages[head:]
         parts = (tools, messages[:head], history)
-        plain = tuple([_plain(item) for item in part] for part in parts) if marked(body) else parts
+        has_marks = marked(body)
+        plain = tuple([_plain(item) for item in part] for part in parts) if has_marks else parts
+        marks = marks_of(tools, messages[:head], *([m] for m in history)) if has_marks else ()
         options = data.get("stream_options")
         cap = data.get("max_completion_tokens", data.get("max_tokens"))
         return ModelRequest(
@@ -87,9 +89,10 @@ class Chat:
             max_output_tokens=cap_of(cap),
             canonical=canonical(
                 *plain,
-                marks=marks_of(body, tools, messages[:head], *([message] for message in history)),
+                marks=marks,
             ),
             body=data,
+            marked=has_marks,
             session=text_or_none(data.get("prompt_cache_key")),
             last_text=text_of(messages[-1].get("content")) if roles[-1] == "user" else "",
         )

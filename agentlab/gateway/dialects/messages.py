@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
-from ..canonical import canonical, encode, marks_of
+from ..canonical import canonical, encode, marked, marks_of
 from ..usage import Usage, read_usage
 from .base import BadRequest, Block, CacheUse, ModelRequest, Route, Tool
 from .body import cap_of, dicts, load, mapping, name_of, objects, text_of, text_or_none
@@ -76,6 +76,7 @@ class Messages:
         blocks = functools.cache(
             functools.partial(_blocks, tools, system, history, data.get("cache_control"))
         )
+        has_marks = marked(body)
         return ModelRequest(
             model=text_or_none(data.get("model")),
             stream=data.get("stream") is True,
@@ -91,9 +92,10 @@ class Messages:
                 [*map(_plain, tools)],
                 [*map(_plain, system)],
                 [*map(_plain, history)],
-                marks=marks_of(body, tools, system, *([message] for message in history)),
+                marks=marks_of(tools, system, *([message] for message in history)) if has_marks else (),
             ),
             body=data,
+            marked=has_marks,
             session=text_or_none(mapping(data.get("metadata")).get("user_id")),
             last_text=text_of(history[-1].get("content")),
             blocks=blocks,

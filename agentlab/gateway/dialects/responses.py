@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
-from ..canonical import canonical, encode, marks_of
+from ..canonical import canonical, encode, marked, marks_of
 from ..usage import Usage, read_usage
 from .base import BadRequest, CacheUse, ModelRequest, Route, Tool
 from .body import cap_of, dicts, load, mapping, objects, text_of, text_or_none
@@ -70,6 +70,7 @@ class Responses:
         history = items[head:]
         system = [instructions] if isinstance(instructions, str) else []
         roles = tuple(_role(item) for item in history)
+        has_marks = marked(body)
         return ModelRequest(
             model=text_or_none(data.get("model")),
             stream=data.get("stream") is True,
@@ -87,9 +88,10 @@ class Responses:
                 tools,
                 system + [_plain(item) for item in items[:head]],
                 [_plain(item) for item in history],
-                marks=marks_of(body, tools, items[:head], *([item] for item in history)),
+                marks=marks_of(tools, items[:head], *([item] for item in history)) if has_marks else (),
             ),
             body=data,
+            marked=has_marks,
             session=text_or_none(data.get("prompt_cache_key")),
             last_text=text_of(items[-1].get("content")),
         )
