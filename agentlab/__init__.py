@@ -4,6 +4,7 @@ Importing it loads nothing heavy: every public name is resolved on first use.
 """
 
 _WHERE = {
+    "AgentCLI": "drivers.agentcli",
     "AgentlabError": "errors",
     "CleanupError": "errors",
     "ConfigError": "errors",
@@ -25,6 +26,7 @@ _WHERE = {
     "ScriptedModel": "gateway",
     "StartupError": "errors",
     "Step": "gateway",
+    "Tape": "gateway",
     "Timeouts": "scenario",
     "attach": "host.attach",
     "compare": "stats.compare",

@@ -14,7 +14,7 @@ State = Literal["ok", "limited", "missing"]
 # Inline styles only: an untrusted notebook drops everything else. Grey text would vanish on dark themes.
 _COLOUR = {"ok": "#2e8b57", "limited": "#c77700", "missing": "#d32f2f"}
 _WIDTH = 110
-_CELL = "text-align:left;vertical-align:top"
+_CELL = "text-align:left;vertical-align:top;padding:2px 12px 2px 0"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

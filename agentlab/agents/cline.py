@@ -51,23 +51,16 @@ def _data(setup: Setup) -> Path:
 
 
 def argv(setup: Setup, ask: Ask) -> list[str]:
-    """Return the command line, with the prompt last."""
+    """Return the command line; it reads no prompt from stdin, and ``--id`` is for its screen only."""
     return [
         str(setup.executable),
         *("--json", "--auto-approve", "true", "--cwd", str(setup.workspace)),
         *("--config", str(setup.home / "cline"), "--data-dir", str(_data(setup))),
         *("-P", _PROVIDER, "-m", setup.model, "--retries", "1"),
         *setup.flags,
-        *(("--id", _session(setup)) if ask.turn > 1 else ()),
         "--",
         ask.text,
     ]
-
-
-def _session(setup: Setup) -> str:
-    """Return the session that it has left in its data; its events do not name it."""
-    found = sorted((_data(setup) / "sessions").glob("*"), key=lambda path: path.stat().st_mtime_ns)
-    return found[-1].name if found else ""
 
 
 class ClineReader:
@@ -178,5 +171,6 @@ AGENT = Agent(
     argv=argv,
     reader=ClineReader,
     stdin=False,
+    resumes=False,
     takes_system=False,
 )

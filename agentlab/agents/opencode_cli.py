@@ -40,14 +40,12 @@ def prepare(setup: Setup) -> dict[str, str]:
 
 
 def argv(setup: Setup, ask: Ask) -> list[str]:
-    """Return the command line, with the prompt behind ``--``."""
+    """Return the command line; the prompt is read from stdin: it puts quotes around an argument."""
     return [
         str(setup.executable),
         *("run", "--format", "json", "--pure", "--model", f"lab/{setup.model}"),
         *setup.flags,
         *(("--session", ask.session) if ask.turn > 1 and ask.session else ()),
-        "--",
-        ask.text,
     ]
 
 
@@ -154,5 +152,4 @@ AGENT = Agent(
     prepare=prepare,
     argv=argv,
     reader=OpenCodeReader,
-    stdin=False,
 )

@@ -95,7 +95,7 @@ class CLISession:
         DriverTimeout
             It was not complete in time, or showed no sign of work for too long.
         DriverError
-            It did not answer; ``code`` says why (``turn_error``, ``gateway_ended``).
+            It did not answer, for the reason that stands in ``turn.reply`` and ``result``.
         """
         self._turn += 1
         argv, file = self._command(text)
@@ -296,8 +296,7 @@ class CLISession:
         if verdict.status == "timeout":
             code = "turn_stalled" if verdict.reason == "stall" else "turn_timeout"
             raise DriverTimeout(text, code=code, **about)
-        ended = verdict.status in ("budget", "balance", "limit")
-        raise DriverError(text, code="gateway_ended" if ended else "turn_error", **about)
+        raise DriverError(text, code="turn_error", **about)
 
     def close(self) -> None:
         """Say what became of the run; its processes have ended."""

@@ -82,8 +82,8 @@ def _why(outcome: Outcome, exit_code: int | None, requests: Sequence[Mapping[str
     status = last.get("status")
     if exit_code is not None and exit_code < 0:
         return f"signal_{-exit_code}"
-    if last.get("reason"):
-        return str(last["reason"]).partition(":")[0]
+    if status == 400 and not last.get("fault") and last.get("reason"):
+        return str(last["reason"]).partition(":")[0]  # refused by the gateway
     if isinstance(status, int) and status >= 400:
         return f"http_{status}"
     if last and not last.get("terminal_seen"):
