@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .script import ScriptedModel
     from .settings import Gateway
     from .step import Fault, Step
+    from .tape import Tape
 
 _WHERE = {
     "Fault": "step",
@@ -20,9 +21,10 @@ _WHERE = {
     "PromptCache": "promptcache",
     "ScriptedModel": "script",
     "Step": "step",
+    "Tape": "tape",
 }
 
-__all__ = ["Fault", "Gateway", "Pin", "Price", "PromptCache", "ScriptedModel", "Step"]
+__all__ = ["Fault", "Gateway", "Pin", "Price", "PromptCache", "ScriptedModel", "Step", "Tape"]
 
 
 def __getattr__(name: str) -> object:

@@ -57,6 +57,8 @@ class Call:
         Where the answer is recorded.
     session : str
         Key of the conversation.
+    chain : str or None
+        What its chain is for.
     owner : Owner
         Its run.
     start_ns : int
@@ -71,12 +73,13 @@ class Call:
     target: str
     exchange: Exchange
     session: str
+    chain: str | None
     owner: Owner
     start_ns: int
 
 
 class Upstream(Protocol):
-    """What answers: a scripted model or a provider."""
+    """What answers: a scripted model, a provider or a tape."""
 
     async def answer(self, call: Call) -> None:
         """Answer one call on its wire, and note in its exchange how."""

@@ -163,6 +163,11 @@ class Exchange:
         self._raw_usage = _numbers(usage)
 
     @property
+    def raw_usage(self) -> Any:  # noqa: ANN401
+        """The numbers of what the model reported, as it spelled them."""
+        return self._raw_usage
+
+    @property
     def usage(self) -> Usage:
         """What the model reported."""
         return self._usage

@@ -39,6 +39,9 @@ from .player import ScriptedUpstream
 from .sameusage import SameUsage
 from .script import ScriptedModel
 from .settings import Gateway, price_to_dict
+from .tape import Tape
+from .tapeplayer import TapeUpstream
+from .taperecorder import TapeWire
 from .toolserver import PATH as TOOLS_PATH
 from .toolserver import ToolServer
 
@@ -149,6 +152,7 @@ class Server:
         """Record a request's begin; return what is to be answered, or None for a refusal."""
         route, request, reserved = arrival.route, decision.request, decision.reserved
         key = arrival.session if arrival.session is not None else f"run {arrival.owner.run_id}"
+        link = Link() if request is None else self._attribution.link(key, exchange.number, request)
         exchange.begin(
             arrival.t,
             session=arrival.session,
@@ -156,13 +160,18 @@ class Server:
             path=http.path,
             body=decision.body,
             request=request,
-            link=Link() if request is None else self._attribution.link(key, exchange.number, request),
+            link=link,
             money=None if reserved is None else reserved.evidence,
         )
         if request is None or decision.refusal is not None:
             return None
+        if self._same_usage(route):
+            wire = SameUsage(wire, route.dialect)
+        if self._keep:
+            wire = TapeWire(wire, self._journal, exchange)
+            wire.begin(arrival.t, dialect=route.dialect, request=request, chain=link.chain)
         return Call(
-            wire=SameUsage(wire, route.dialect) if self._same_usage(route) else wire,
+            wire=wire,
             dialect=route.dialect,
             request=request if reserved is None else reserved.request,
             headers=http.headers,
@@ -170,6 +179,7 @@ class Server:
             target=route.target + query(http),
             exchange=exchange,
             session=key,
+            chain=link.chain,
             owner=arrival.owner,
             start_ns=arrival.t,
         )
@@ -192,6 +202,9 @@ class Server:
             else:
                 exchange.reason = f"gateway_error: {error}"
                 call.wire.reset()
+        finally:
+            if isinstance(call.wire, TapeWire):
+                call.wire.close()
 
     def _wrong(self, http: web.BaseRequest, route: Route | None) -> str | None:
         """Say what is wrong with a call's address or login, or None."""
@@ -283,6 +296,8 @@ def _parse(route: Route, body: bytes) -> tuple[ModelRequest | None, str]:
 def _upstream(gateway: Gateway, key: str | None) -> Upstream:
     if isinstance(gateway.upstream, ScriptedModel):
         return ScriptedUpstream(gateway.upstream)
+    if isinstance(gateway.upstream, Tape):
+        return TapeUpstream(gateway.upstream)
     from .upstream import ProviderUpstream
 
     return ProviderUpstream(gateway.upstream, key=key)

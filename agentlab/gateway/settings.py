@@ -14,6 +14,7 @@ from .checks import given, integer, number
 from .pinned import Pin
 from .prices import Money, Price, money
 from .script import ScriptedModel
+from .tape import Tape
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,9 +36,9 @@ class Gateway:
 
     Parameters
     ----------
-    upstream : ScriptedModel or str
-        What answers: a scripted model, or a provider's base URL such as ``https://api.example.com/v1``, to
-        which requests are passed on in their own dialect, truly streamed.
+    upstream : ScriptedModel, Tape or str
+        What answers: a scripted model, a tape, or a provider's base URL such as
+        ``https://api.example.com/v1``, to which requests are passed on in their own dialect, truly streamed.
     price : Price or mapping of str to Price, optional
         What tokens cost; by the model's name, when they differ: a model that is not among them is refused
         (``price``). On a scripted model it simulates the cost.
@@ -87,7 +88,7 @@ class Gateway:
     Decimal('0.50')
     """
 
-    upstream: ScriptedModel | str
+    upstream: ScriptedModel | Tape | str
     price: Price | Mapping[str, Price] | None = dataclasses.field(default=None, kw_only=True)
     budget_usd: Money | None = dataclasses.field(default=None, kw_only=True)
     max_requests: int | None = dataclasses.field(default=None, kw_only=True)
@@ -138,7 +139,7 @@ class Gateway:
         budget = money("Gateway", "budget_usd", self.budget_usd)
         if budget == 0:
             raise ConfigError("Gateway(budget_usd=0): give an amount above 0")
-        if price is None and not isinstance(self.upstream, ScriptedModel):
+        if price is None and isinstance(self.upstream, str):
             raise ConfigError(
                 f"Gateway(budget_usd={self.budget_usd}): without a price no spending is known; give price="
             )
@@ -161,9 +162,9 @@ class Gateway:
 
     @property
     def prices(self) -> Price | Mapping[str, Price] | None:
-        """What tokens cost; a scripted model that has a budget and no price is free."""
+        """What tokens cost; what has a budget and no price is no provider, and free."""
         if self.price is None and self.budget_usd is not None:
-            return Price(0, 0, source="a scripted model without a price")
+            return Price(0, 0, source="nothing that is paid for")
         return self.price
 
     @property
@@ -192,7 +193,7 @@ class Gateway:
         """
         model = self.upstream
         return {
-            "upstream": {"url": model} if isinstance(model, str) else {"scripted": model.to_dict()},
+            "upstream": {_kind(model): model if isinstance(model, str) else model.to_dict()},
             "price": price_to_dict(self.price),
             "budget_usd": None if self.budget is None else format(self.budget, "f"),
             "max_requests": self.max_requests,
@@ -222,7 +223,13 @@ class Gateway:
         """
         data = dict(data)
         upstream = data.pop("upstream")
-        model = ScriptedModel.from_dict(upstream["scripted"]) if "scripted" in upstream else upstream["url"]
+        model = upstream.get("url")
+        if model is None:
+            model = (
+                Tape(**upstream["tape"])
+                if "tape" in upstream
+                else ScriptedModel.from_dict(upstream["scripted"])
+            )
         data["price"] = _price_from_dict(data.get("price"))
         if data.get("pin") is not None:
             data["pin"] = Pin(**data["pin"])
@@ -285,6 +292,12 @@ class Gateway:
         await self._open.pop().close()
 
 
+def _kind(upstream: ScriptedModel | Tape | str) -> str:
+    if isinstance(upstream, str):
+        return "url"
+    return "tape" if isinstance(upstream, Tape) else "scripted"
+
+
 def price_to_dict(price: Price | Mapping[str, Price] | None) -> dict[str, Any] | None:
     """Return prices as plain JSON data.
 
@@ -314,14 +327,14 @@ def _check_upstream(upstream: object, key_env: object) -> None:
     if key_env is not None and not (isinstance(key_env, str) and key_env.isidentifier()):
         # The value is not shown: it may be the key itself.
         raise ConfigError("Gateway(key_env=...): give the name of an environment variable, not the key")
-    if isinstance(upstream, ScriptedModel):
+    if isinstance(upstream, ScriptedModel | Tape):
         if key_env is not None:
-            raise ConfigError("Gateway(key_env=...): a scripted model needs no key")
+            raise ConfigError("Gateway(key_env=...): a scripted model or a tape needs no key")
         return
     if not isinstance(upstream, str):
         raise ConfigError(
             f"Gateway({type(upstream).__name__}): give a provider's URL as text, or a model that runs here, "
-            "ScriptedModel.load('cache-probe'), also of a script's path; tapes are not there yet"
+            "ScriptedModel.load('cache-probe'), also of a script's path, or Tape('studies/...')"
         )
     url = urlsplit(upstream)
     if url.scheme not in ("http", "https") or not url.hostname:

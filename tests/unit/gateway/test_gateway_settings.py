@@ -146,7 +146,7 @@ def test_a_script_of_ones_own_is_a_file(tmp_path: Path) -> None:
         (lambda: Gateway(MODEL, max_requests=0), "from 1"),
         (lambda: Gateway(MODEL, max_seconds=0), "above 0"),
         (lambda: Gateway(MODEL, key_env="KEY"), "needs no key"),
-        (lambda: Gateway(object()), "tapes are not there yet"),  # type: ignore[arg-type]
+        (lambda: Gateway(object()), "Tape"),  # type: ignore[arg-type]
         (lambda: Gateway("api.example.com/v1"), "https://"),
         (lambda: Gateway("https://me:pw@example.com"), "without login"),
         (lambda: Gateway("http://example.com/v1", key_env="KEY"), "https only"),
