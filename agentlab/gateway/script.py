@@ -58,6 +58,10 @@ class ScriptedModel:
         if not isinstance(given(self.side), (str, type(None))):
             raise ConfigError(f"ScriptedModel(side={self.side!r}): give a text or None")
 
+    def __repr__(self) -> str:
+        steps = "1 step" if len(self.steps) == 1 else f"{len(self.steps)} steps"
+        return f"<ScriptedModel of {steps}, match={self.match!r}, {self.cache!r}>"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the script as plain JSON data.
 

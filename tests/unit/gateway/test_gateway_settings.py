@@ -185,3 +185,8 @@ def test_settings_are_cheap_to_import() -> None:
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "set()"
+
+
+def test_a_gateway_of_a_long_script_shows_itself_in_a_few_lines():
+    shown = repr(Gateway(ScriptedModel.load("cache-probe")))
+    assert "ScriptedModel of 6 steps" in shown and len(shown) < 500
