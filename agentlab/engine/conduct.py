@@ -21,7 +21,7 @@ from .budget import ENDINGS, end_study, ending_of
 from .files import lock
 from .observe import Observer, wait_quiet
 from .runlog import RunLog
-from .study import Slot, Study, missing, next_sequence, slug
+from .study import Slot, Study, check_own, missing, next_sequence, slug
 
 
 class Stop:
@@ -104,7 +104,7 @@ async def conduct(study: Study, stop: Stop, hold: Hold = contextlib.nullcontext)
     Raises
     ------
     StudyBusy
-        The study is being recorded by another process.
+        The study is being recorded by another process, or its folder was given to another study.
     StartupError
         An arm could not be opened before the first run.
     RecordingError
@@ -117,6 +117,7 @@ async def conduct(study: Study, stop: Stop, hold: Hold = contextlib.nullcontext)
     """
     async with AsyncExitStack() as stack:
         stack.enter_context(lock(study.folder))
+        check_own(study)
         stack.enter_context(hold(study.folder))
         children = await stack.enter_async_context(Children())
         scratch = await children.folder()

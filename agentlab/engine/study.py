@@ -16,12 +16,12 @@ from typing import Any, Literal, cast
 
 from .. import __version__
 from ..drivers.base import Driver, Identity
-from ..errors import ConfigError, RecordingError
+from ..errors import ConfigError, RecordingError, StudyBusy
 from ..jsonfile import read_json
 from ..redact import redact_data
 from ..scenario import Scenario, digest, fingerprint
 from .codec import decode, encode, resolve
-from .files import lock, write_json
+from .files import LOCK_FILE, lock, write_json
 
 FORMAT = 1
 Order = Literal["interleaved", "sequential"]
@@ -29,6 +29,8 @@ Keep = Literal["numbers", "content"]
 Exists = Literal["resume", "refuse", "replace"]
 #: A run with one of these is never repeated; others (cancelled, unfinished) are done again.
 FINISHED = ("complete", "failed")
+#: Characters of an arm's name in a folder's name; with the number before it, it fits everywhere.
+_LONGEST_SLUG = 80
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -90,6 +92,8 @@ class Study:
         None: do not wait, do not judge.
     budget_usd : Decimal, optional
         Limit of all its gateways together, in USD, over all resumptions.
+    created_unix_ns : int, optional
+        When its ``study.json`` was written; None: it was not prepared.
     """
 
     folder: Path
@@ -102,6 +106,7 @@ class Study:
     gateway: Any = None
     quiet: Quiet | None = Quiet()
     budget_usd: Decimal | None = None
+    created_unix_ns: int | None = None
 
     def drivers(self) -> dict[str, Driver]:
         """Return the driver of each arm.
@@ -231,7 +236,7 @@ def prepare(study: Study, exists: Exists) -> Study:
     Returns
     -------
     Study
-        With the seed of the study on disk, when one is resumed.
+        With the seed and the time of the study on disk.
 
     Raises
     ------
@@ -257,19 +262,21 @@ def prepare(study: Study, exists: Exists) -> Study:
         seed, runs = stored.get("seed"), stored.get("runs")
         if not (isinstance(seed, int) and isinstance(runs, int)):
             raise RecordingError(f"{file} is damaged: it lacks seed or runs; choose another folder with to=")
-        study = dataclasses.replace(study, seed=seed)
+        study = dataclasses.replace(study, seed=seed, created_unix_ns=stored.get("created_unix_ns"))
         wanted = study.describe()
         for key in ("format", "keep", "scenario", "arms", "order", "gateway"):
             if (found := _first_difference(stored.get(key), wanted[key], key)) is not None:
                 raise ConfigError(f"{folder} holds another study: {found}; choose another folder with to=")
         if study.runs > runs:
-            write_json(file, {**stored, "runs": study.runs})
+            with lock(folder):
+                write_json(file, {**stored, "runs": study.runs})
         return study
     if folder.exists() and any(folder.iterdir()):
         raise ConfigError(f"{folder} exists and holds no study; choose another folder with to=")
+    study = dataclasses.replace(study, created_unix_ns=time.time_ns())
     about = {
         **study.describe(),  # what is wrong with an arm is said before anything is touched
-        "created_unix_ns": time.time_ns(),
+        "created_unix_ns": study.created_unix_ns,
         "agentlab": __version__,
         "runs": study.runs,
         "machine": provenance(),
@@ -281,11 +288,40 @@ def prepare(study: Study, exists: Exists) -> Study:
             f"{folder} cannot be made: {error.strerror}; choose another folder with to="
         ) from error
     try:
-        write_json(file, about)
+        with lock(folder):
+            if file.exists():
+                raise _taken(folder)
+            write_json(file, about)
     except RecordingError:
+        (folder / LOCK_FILE).unlink(missing_ok=True)
         (folder / "runs").rmdir()  # the same call works once there is room
         raise
     return study
+
+
+def check_own(study: Study) -> None:
+    """Refuse to record into a folder that another study has got since this one was prepared.
+
+    Parameters
+    ----------
+    study : Study
+        A prepared study, whose lock is held.
+
+    Raises
+    ------
+    StudyBusy
+        It is another's.
+    RecordingError
+        The folder is gone.
+    """
+    if read_json(study.folder / "study.json").get("created_unix_ns") != study.created_unix_ns:
+        raise _taken(study.folder)
+
+
+def _taken(folder: Path) -> StudyBusy:
+    return StudyBusy(
+        f"{folder} was given to another study at the same moment; choose another folder with to="
+    )
 
 
 def recorded(folder: Path) -> list[dict[str, Any]]:
@@ -351,7 +387,7 @@ def slug(name: str) -> str:
     >>> slug("plugin on/off")
     'plugin-on-off'
     """
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "arm"
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:_LONGEST_SLUG] or "arm"
 
 
 def default_folder(scenario: Scenario) -> Path:

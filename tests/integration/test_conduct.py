@@ -413,3 +413,12 @@ async def test_a_factory_is_called_once_a_recording(tmp_path, monkeypatch):
     named = dataclasses.replace(study, arms={"a": "somewhere:make"})
     assert (await run_study(named))["status"] == "done"
     assert made == ["somewhere:make"]
+
+
+async def test_runs_are_never_recorded_under_the_name_of_another_study(tmp_path):
+    first = make(tmp_path, {"a": Toy()})
+    second = make(tmp_path, {"b": Toy()})  # it takes the folder, in which no run is yet
+    outcome = await run_study(first)
+    assert outcome["error"]["type"] == "StudyBusy"
+    assert recorded(first.folder) == []
+    assert (await run_study(second))["status"] == "done"

@@ -8,8 +8,9 @@ import pytest
 
 from agentlab import Gateway, OpenCode, Scenario, ScriptedModel, Step, record
 from agentlab.engine.codec import decode, encode
-from agentlab.engine.study import Study, default_folder, missing, next_sequence, prepare, slug
-from agentlab.errors import ConfigError, RecordingError
+from agentlab.engine.files import lock
+from agentlab.engine.study import Study, check_own, default_folder, missing, next_sequence, prepare, slug
+from agentlab.errors import ConfigError, RecordingError, StudyBusy
 
 SCENARIO = Scenario("probe", turns=["Say {nonce}."])
 ARMS = {
@@ -173,6 +174,33 @@ def test_no_room_for_a_study_leaves_nothing_in_the_way_of_the_next_try(tmp_path,
     assert len(missing(prepare(study(tmp_path / "s"), "resume"))) == 12
 
 
+def test_of_two_studies_put_into_one_folder_at_once_one_is_recorded(tmp_path, monkeypatch):
+    first = prepare(study(tmp_path / "s"), "resume")
+    second = prepare(study(tmp_path / "s", arms={"other": ARMS["a"]}), "resume")  # no run is there yet
+    check_own(second)
+    with pytest.raises(StudyBusy, match="given to another study"):
+        check_own(first)
+    check_own(prepare(study(tmp_path / "s", arms={"other": ARMS["a"]}), "resume"))
+
+    def meanwhile():
+        prepare(study(tmp_path / "t", arms={"other": ARMS["a"]}), "resume")
+        return {}
+
+    with monkeypatch.context() as patch:
+        patch.setattr("agentlab.machine.provenance", lambda: patch.undo() or meanwhile())
+        with pytest.raises(StudyBusy, match="given to another study"):
+            prepare(study(tmp_path / "t"), "resume")
+    assert list(json.loads((tmp_path / "t" / "study.json").read_text())["arms"]) == ["other"]
+
+
+def test_a_study_under_way_is_not_extended_by_another_process(tmp_path):
+    prepare(study(tmp_path / "s"), "resume")
+    write_run(tmp_path / "s", 0, "a", 0, "complete")
+    with lock(tmp_path / "s"), pytest.raises(StudyBusy):
+        prepare(study(tmp_path / "s", runs=9), "resume")
+    assert json.loads((tmp_path / "s" / "study.json").read_text())["runs"] == 4
+
+
 @pytest.mark.parametrize("change", [{"seed": None}, {"seed": "7"}, {"runs": None}, {"runs": [4]}])
 def test_a_damaged_study_is_named(tmp_path, change):
     prepare(study(tmp_path / "s"), "resume")
@@ -236,6 +264,7 @@ def test_what_cannot_cross_is_refused_with_the_way_out():
 
 def test_names_become_folders():
     assert slug("a/b c") == "a-b-c" and slug("...") == "arm"
+    assert len(slug("long" * 100)) < 100
     assert default_folder(SCENARIO).parts[0] == "studies" and default_folder(SCENARIO).name.startswith(
         "probe-"
     )
