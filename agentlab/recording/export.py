@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -22,6 +23,8 @@ Format = Literal["parquet", "csv", "schema2"]
 
 #: The files beside the tables.
 DICTIONARY, ABOUT = "dictionary.csv", "about.json"
+#: Characters; of four bytes each they still fit into a file's name.
+_LONGEST_STEM = 50
 
 
 def export(
@@ -30,7 +33,7 @@ def export(
     *,
     format: Format = "parquet",
 ) -> list[Path]:
-    """Write recordings into a folder; all of it appears at once, or nothing.
+    """Write recordings into a folder, whole or not at all.
 
     Parameters
     ----------
@@ -73,15 +76,21 @@ def export(
         known = ", ".join(map(repr, get_args(Format)))
         raise ConfigError(f"export(format={format!r}): choose one of {known}")
     target = Path(folder).expanduser()
-    if target.is_file():
+    there = target.exists()
+    if there and not target.is_dir():
         raise ConfigError(f"{target} is a file; give a new folder")
-    if target.exists() and any(target.iterdir()):
-        raise ConfigError(f"{target} holds something already; give a new or empty folder")
-    part = target.absolute().with_name(f".{target.name}.{os.getpid()}.part")
+    # A folder that is there stays: somebody may stand in it, a link point to it, a volume be mounted on it.
+    part = (target if there else target.absolute().parent) / f".{target.name}.{os.getpid()}.part"
     try:
+        if there and any(target.iterdir()):
+            raise ConfigError(f"{target} holds something already; give a new or empty folder")
         part.mkdir(parents=True)
         names = [path.name for path in _WRITERS[format](recs, part)]
-        part.replace(target)
+        if there:
+            for name in names:
+                (part / name).replace(target / name)
+        else:
+            part.replace(target)
     except OSError as error:
         raise RecordingError(f"{target} cannot be written: {error.strerror or error}") from error
     finally:
@@ -182,14 +191,17 @@ def _write_schema2(recs: Recordings, folder: Path) -> Iterator[Path]:
         own = recs.where(study=study)
         for arm in own.arms:
             name = arm if len(studies) == 1 else f"{study}-{arm}"
-            path = folder / f"{_file_name(name)}.json"
-            if path.exists():
-                raise ConfigError(f"two arms would be written as {path.name}; choose one with where(arm=...)")
-            yield write(own.where(arm=arm), path)
+            yield write(own.where(arm=arm), _new_file(folder, name))
 
 
-def _file_name(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "arm"
+def _new_file(folder: Path, name: str) -> Path:
+    """Return a file for an arm, whatever it is called; the report itself holds the whole name."""
+    stem = re.sub(r"[^\w.-]+", "-", name).strip("-.")[:_LONGEST_STEM] or "arm"
+    numbers = itertools.count(2)
+    path = folder / f"{stem}.json"
+    while path.exists():
+        path = folder / f"{stem}-{next(numbers)}.json"
+    return path
 
 
 _WRITERS = {"parquet": _write_parquet, "csv": _write_csv, "schema2": _write_schema2}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 import agentlab as al
 from agentlab.errors import ConfigError, RecordingError
 from agentlab.frames.tables import TABLES
+from agentlab.testing.recordings import write_study
 
 CACHE = al.example("cache")
 UNITS = ("_ms", "_s", "_ns", "_bytes", "_tokens", "_usd", "_pct")
@@ -154,11 +156,36 @@ def test_wrong_arguments(tmp_path, recs):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_name_that_is_two_arms_is_refused(tmp_path, recs, monkeypatch):
-    monkeypatch.setattr("agentlab.recording.export._file_name", lambda name: "same")
-    with pytest.raises(ConfigError, match=r"two arms would be written as same\.json"):
-        al.export(recs, tmp_path / "out", format="schema2")
-    assert list(tmp_path.iterdir()) == []
+def test_arms_of_any_name_have_files_of_their_own(tmp_path):
+    names = ["日本", "中国", "..", "-", "x" * 120, "x" * 120 + "y"]
+    write_study(tmp_path / "s", runs=1, steps=(1,), gateway=False)
+    study = json.loads((tmp_path / "s" / "study.json").read_text())
+    runs = sorted((tmp_path / "s" / "runs").iterdir())
+    for number, name in enumerate(names):
+        run = tmp_path / "s" / "runs" / f"{number + 10:04d}-arm"
+        shutil.copytree(runs[0], run)
+        raw = json.loads((run / "run.json").read_text())
+        (run / "run.json").write_text(json.dumps({**raw, "arm": name, "run_id": run.name}))
+    study["arms"] = {name: {} for name in names}
+    (tmp_path / "s" / "study.json").write_text(json.dumps(study))
+    recs = al.load(tmp_path / "s").where(arm=names)
+    files = al.export(recs, tmp_path / "out", format="schema2")
+    assert [file.name for file in files[:4]] == ["日本.json", "中国.json", "arm.json", "arm-2.json"]
+    assert [al.load(file).arms for file in files] == [(name,) for name in names]
+
+
+def test_an_empty_folder_that_is_there_stays_what_it_is(tmp_path, recs, monkeypatch):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    before = (tmp_path / "real").stat().st_ino
+    files = al.export(recs, tmp_path / "link", format="schema2")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").stat().st_ino == before
+    assert sorted((tmp_path / "real").iterdir()) == sorted(file.resolve() for file in files)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert all(file.is_file() for file in al.export(recs, ".", format="schema2"))
+    with pytest.raises(ConfigError, match="is a file"):
+        al.export(recs, "/dev/null")
 
 
 FULL = """
