@@ -59,6 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         import argcomplete
 
         argcomplete.autocomplete(parser, always_complete_options=False)  # only after a dash
+    argv = sys.argv[1:] if argv is None else argv
+    if odd := [place for place, argument in enumerate(argv, 1) if not _is_text(argument)]:
+        parser.error(f"argument {odd[0]} is no UTF-8 text")  # not shown: it may be a header's value
     options, rest = parser.parse_known_args(argv)
     if rest:
         options.parser.error(f"unrecognized arguments: {' '.join(rest)}")
@@ -78,6 +81,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         except Exception as error:
             text = f"unexpected {type(error).__name__}: {error}. --debug shows where; please report it"
             return _problem(text, FAILED, options.debug)
+
+
+def _is_text(argument: str) -> bool:
+    """Say whether it can be stored: Python hands on bytes that are no UTF-8 as lone surrogates."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _problem(message: str, code: int, debug: bool) -> int:

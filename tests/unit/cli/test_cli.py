@@ -140,6 +140,13 @@ def test_usage_of_argparse_is_2(arguments):
     assert caught.value.code == 2
 
 
+def test_what_is_no_text_is_refused_and_not_shown(capsys):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["record", "opencode", "--header", "X-Key:secret\udcff"])
+    said = capsys.readouterr().err
+    assert (caught.value.code, "argument 4 is no UTF-8 text" in said, "secret" in said) == (2, True, False)
+
+
 def test_probe_is_that_of_the_notebook_so_that_one_name_means_one_study():
     turns = CACHE_PROBE.turns
     cells = json.loads((NOTEBOOKS / "10_cache.ipynb").read_text())["cells"]
