@@ -152,8 +152,10 @@ def _checked_arms(arms: Any) -> dict[str, Any]:  # noqa: ANN401
     if not isinstance(arms, Mapping):
         name = arms.rpartition(":")[2] if isinstance(arms, str) else type(arms).__name__.lower()
         return {name: arms}
-    if not arms or not all(isinstance(name, str) and name.strip() for name in arms):
-        raise ConfigError(f"record(arms={arms!r:.80}): give a driver, or {{name: driver}}")
+    if not arms:
+        raise ConfigError("record(arms={}): give a driver, or {name: driver}")
+    if wrong := [name for name in arms if not (isinstance(name, str) and name.strip())]:
+        raise ConfigError(f"record(arms=...): an arm has the name {wrong[0]!r}; give each a text as its name")
     return dict(arms)
 
 
