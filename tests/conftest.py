@@ -86,6 +86,19 @@ def opencode_executable() -> Path:
 
 
 @pytest.fixture(scope="session")
+def real_agents() -> None:
+    """All command-line agents of the catalogue at their pinned versions."""
+    from agentlab.agents.catalogue import AGENTS
+    from agentlab.errors import StartupError
+
+    for agent in AGENTS.values():
+        try:
+            agent.locate()
+        except StartupError as error:
+            _missing(str(error))
+
+
+@pytest.fixture(scope="session")
 def chromium_executable() -> str:
     """A real Chromium."""
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
