@@ -201,9 +201,12 @@ class ChatReader:
             self.terminal_seen = True
             return [], False
         reply = self._object(data)
-        choices, pieces = reply.get("choices"), list[Piece]()
-        for choice in dicts(choices):
-            pieces += self._delta(choice)
+        choices = reply.get("choices")
+        pieces: list[Piece] = []
+        if isinstance(choices, list):
+            for choice in cast("list[Any]", choices):
+                if isinstance(choice, dict):
+                    self._hear(cast("dict[str, Any]", choice), "delta", pieces)
         return pieces, choices == [] and reply.get("usage") is not None
 
     def whole(self, data: bytes) -> list[Piece]:
@@ -218,10 +221,9 @@ class ChatReader:
         -------
         list of Piece
         """
-        reply = self._object(data)
-        pieces = [
-            piece for choice in dicts(reply.get("choices")) for piece in self._delta(choice, key="message")
-        ]
+        pieces: list[Piece] = []
+        for choice in dicts(self._object(data).get("choices")):
+            self._hear(choice, "message", pieces)
         self.terminal_seen = self.finish is not None
         return [piece for piece in pieces if piece.text or piece.call]
 
@@ -233,35 +235,32 @@ class ChatReader:
         if not isinstance(reply, dict):
             self.malformed = True
             return {}
-        reply = cast("dict[str, Any]", reply)
-        self.error = self.error or reply.get("error") is not None
-        self._usage = self._usage if reply.get("usage") is None else reply["usage"]
-        return reply
+        said = cast("dict[str, Any]", reply)
+        if said.get("error") is not None:
+            self.error = True
+        if (usage := said.get("usage")) is not None:
+            self._usage = usage
+        return said
 
-    def _delta(self, choice: Mapping[str, Any], key: str = "delta") -> list[Piece]:
+    def _hear(self, choice: Mapping[str, Any], key: str, pieces: list[Piece]) -> None:
+        """Add the pieces of one choice; this is done for every chunk."""
         finish = choice.get("finish_reason")
         if isinstance(finish, str):
             self.finish, self.terminal_seen = finish, True
-        delta = choice.get(key)
-        if not isinstance(delta, dict):
-            return []
-        said, pieces = cast("dict[str, Any]", delta), list[Piece]()
-        thought = said.get("reasoning_content")
-        if not _is_piece(thought, said):
-            thought = said.get("reasoning")
-        if _is_piece(thought, said):
-            pieces.append(Piece("reasoning", cast("str", thought)))
-        text = said.get("content")
-        if _is_piece(text, said):
-            pieces.append(Piece("text", cast("str", text)))
-        if said.get("tool_calls"):
-            pieces += [_call_piece(call, at) for at, call in enumerate(dicts(said["tool_calls"]))]
-        return pieces
-
-
-def _is_piece(text: object, delta: Mapping[str, Any]) -> bool:
-    """Say whether a text is a piece: the chunk that opens a reply holds only the role, and an empty one."""
-    return isinstance(text, str) and (text != "" or "role" not in delta)
+        if not isinstance(choice.get(key), dict):
+            return
+        delta: Mapping[str, Any] = choice[key]
+        # The chunk that opens a reply holds only the role; an empty text in it is no piece.
+        empty = "role" in delta
+        for name in ("reasoning_content", "reasoning"):
+            if name in delta and isinstance(text := delta[name], str) and (text or not empty):
+                pieces.append(Piece("reasoning", text))
+                break
+        text = delta.get("content")
+        if isinstance(text, str) and (text or not empty):
+            pieces.append(Piece("text", text))
+        if "tool_calls" in delta:
+            pieces += [_call_piece(call, at) for at, call in enumerate(dicts(delta["tool_calls"]))]
 
 
 def _call_piece(call: Mapping[str, Any], at: int) -> Piece:
