@@ -132,10 +132,12 @@ def register(shell: Any) -> None:  # noqa: ANN401
 
 
 def _complete(_: Any, event: Any) -> list[str]:  # noqa: ANN401
-    """Offer metrics behind ``%agentlab``; where none fits, files as anywhere else."""
+    """Offer metrics behind ``%agentlab STUDY``; for the study, and where none fits, files as elsewhere."""
     from IPython.core.error import TryNext
 
-    fitting = [name for name in _NAMES if event.symbol and name.startswith(event.symbol.upper())]
+    first = len(event.text_until_cursor.removesuffix(event.symbol).split()) < 2
+    named = () if first or not event.symbol else _NAMES
+    fitting = [name for name in named if name.startswith(event.symbol.upper())]
     if event.symbol.startswith("-"):
         fitting = ["--reference"]
     if not fitting:

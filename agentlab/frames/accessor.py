@@ -153,9 +153,14 @@ def _columns(name: str) -> tuple[Column, ...]:
 
 
 def _recognised(have: Sequence[str]) -> str:
-    """Name the table that shares most columns; a key must be there."""
+    """Name the table that shares most columns; its key must be there, or more than half of its columns."""
     given = set(have)
-    tables = {name: set(table.names) for name, table in TABLES.items() if set(table.full_key) <= given}
+    tables = {name: set(table.names) for name, table in TABLES.items()}
+    tables = {
+        name: names
+        for name, names in tables.items()
+        if set(TABLES[name].full_key) <= given or len(given & names) > len(names) / 2
+    }
     if given >= _ESTIMATE_KEY:
         tables["estimates"] = {column.name for column in ESTIMATES}
     # of two that share as many the smaller: it is more of it

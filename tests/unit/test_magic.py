@@ -82,15 +82,26 @@ def test_a_folder_without_study_is_named(tmp_path):
         run(str(tmp_path))
 
 
+def typed(before, symbol):
+    """What IPython tells a completer; it cannot show that IPython asks it."""
+    return SimpleNamespace(symbol=symbol, text_until_cursor=before + symbol)
+
+
 @pytest.mark.parametrize(
     ("symbol", "offered"),
     [("ca", ["CACHE_HIT_RATE", "CACHE_REPORT"]), ("TT", ["TTFT"]), ("--", ["--reference"])],
 )
 def test_completion_offers_metrics(symbol, offered):
-    assert magic._complete(None, SimpleNamespace(symbol=symbol)) == offered
+    assert magic._complete(None, typed("%agentlab studies/cache ", symbol)) == offered
 
 
 @pytest.mark.parametrize("symbol", ["", "studies/", "zz"])
-def test_completion_leaves_files_to_ipython(symbol):
+@pytest.mark.parametrize("before", ["%agentlab ", "%agentlab one "])
+def test_completion_leaves_files_to_ipython(symbol, before):
     with pytest.raises(TryNext):
-        magic._complete(None, SimpleNamespace(symbol=symbol))
+        magic._complete(None, typed(before, symbol))
+
+
+def test_a_metric_hides_no_study_of_like_name():
+    with pytest.raises(TryNext):
+        magic._complete(None, typed("%agentlab ", "ca"))  # cache/, and not CACHE_HIT_RATE

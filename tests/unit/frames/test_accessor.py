@@ -54,6 +54,11 @@ def test_a_part_of_a_table_is_recognised(recs):
     assert repr(part.agentlab).startswith("<agentlab table requests: ")
 
 
+def test_a_table_whose_key_is_gone_is_still_that_table(recs):
+    with pytest.raises(SchemaError, match="table turns: column 'turn' is missing"):
+        recs.turns.set_index("turn").agentlab.validate()
+
+
 def test_all_violations_are_told_at_once(recs):
     bad = recs.turns.drop(columns="ttft_ms").assign(mine=1).astype({"turn": "Float64"})
     bad = pd.concat([bad, bad.head(1)])
