@@ -40,6 +40,7 @@ class Exchange:
         self.terminal_seen = False
         self.refused = False
         self.money: Callable[[Exchange, int], Mapping[str, Any]] | None = None
+        self.on_end: Callable[[], None] | None = None
         self._dialect: Dialect | None = None
         self._usage = Usage(reason="no_usage")
         self._raw_usage: Any = None
@@ -199,6 +200,8 @@ class Exchange:
             **money,
         }
         self._write(t, "request.end", fields)
+        if self.on_end is not None:
+            self.on_end()
 
     def _write(self, t: int, kind: str, fields: dict[str, Any]) -> None:
         self._journal.write(self.owner.file, t, kind, {"request": self.number, **fields})

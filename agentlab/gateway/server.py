@@ -39,7 +39,7 @@ from .player import ScriptedUpstream
 from .sameusage import SameUsage
 from .script import ScriptedModel
 from .settings import Gateway, price_to_dict
-from .tape import Tape
+from .tape import Tape, tape_file
 from .tapeplayer import TapeUpstream
 from .taperecorder import TapeWire
 from .toolserver import PATH as TOOLS_PATH
@@ -170,6 +170,7 @@ class Server:
         if self._keep:
             wire = TapeWire(wire, self._journal, exchange)
             wire.begin(arrival.t, dialect=route.dialect, request=request, chain=link.chain)
+            exchange.on_end = wire.close
         return Call(
             wire=wire,
             dialect=route.dialect,
@@ -202,9 +203,6 @@ class Server:
             else:
                 exchange.reason = f"gateway_error: {error}"
                 call.wire.reset()
-        finally:
-            if isinstance(call.wire, TapeWire):
-                call.wire.close()
 
     def _wrong(self, http: web.BaseRequest, route: Route | None) -> str | None:
         """Say what is wrong with a call's address or login, or None."""
@@ -273,6 +271,7 @@ class Server:
         if run_id is not None:
             self._gate.begin(run_id, t=time.monotonic_ns())
         self._journal.close(before.file)
+        self._journal.close(None if before.file is None else tape_file(before.file))
         self._journal.open(owner.file)
         return sum(exchange.owner is before for exchange in self._open)
 
