@@ -156,6 +156,19 @@ def test_quickstart(tmp_path):
             assert ["image/png" in out["data"] for out in cell["outputs"]] == [True], cell["source"]
     recs = agentlab.load(tmp_path / "mine")
     assert [run.status for run in (r.info for r in recs)] == ["complete"] * 2
+    assert {"quickstart.pdf", "quickstart.svg", "quickstart.png"} == {
+        path.name for path in (tmp_path / "figures").iterdir()
+    }
+    assert (tmp_path / "tables" / "quickstart" / "turns.csv").is_file()
+    page = (tmp_path / "reports" / "quickstart.html").read_text()
+    assert "2 of 2 runs can be used, in 2 arms: plain, terse." in page
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_each_step_is_one_screen(path):
+    """At most 25 lines a cell, prose included: what a laptop shows at once."""
+    for cell in json.loads(path.read_text())["cells"]:
+        assert len(cell["source"]) <= 25, cell["source"]
 
 
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
