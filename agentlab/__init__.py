@@ -29,6 +29,7 @@ _WHERE = {
     "Tape": "gateway",
     "Timeouts": "scenario",
     "attach": "host.attach",
+    "audit": "frames.audit",
     "compare": "stats.compare",
     "doctor": "agents",
     "example": "recording",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from agentlab.frames.audit import FINDINGS
 from agentlab.frames.reasons import REASONS
 from agentlab.frames.tables import TABLES
 from agentlab.issues import CODES
@@ -33,6 +34,7 @@ def text() -> str:
     """Return the whole file."""
     parts = [INTRO, *(table.describe() for table in TABLES.values())]
     parts.append(_codes("Codes in `reason` and `ttft_reason`", REASONS))
+    parts.append(_codes("Findings of the auditor", FINDINGS))
     parts.append(_codes("Codes of issues", CODES))
     return "\n".join(parts)
 

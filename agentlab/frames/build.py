@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
+from .audit import build_audit
 from .chunks import build_chunks
 from .events import build_events
 from .evidence import EVENTS, GATEWAY, RunInfo
@@ -34,6 +35,7 @@ BUILDERS: dict[str, Builder] = {
     "tools": build_tools,
     "events": build_events,
     "pressure": build_pressure,
+    "audit": build_audit,
 }
 
 #: Tables in which a row depends on other runs of the study.

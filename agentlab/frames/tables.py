@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from .schema import Table
+from .tables_audit import AUDIT
 from .tables_model import CHUNKS, REQUESTS
 from .tables_run import EVENTS, ISSUES, PRESSURE, RUNS
 from .tables_talk import SESSIONS, TOOLS, TURNS
 
 TABLES: dict[str, Table] = {
-    table.name: table for table in (RUNS, ISSUES, SESSIONS, TURNS, REQUESTS, CHUNKS, TOOLS, EVENTS, PRESSURE)
+    table.name: table
+    for table in (RUNS, ISSUES, SESSIONS, TURNS, REQUESTS, CHUNKS, TOOLS, EVENTS, PRESSURE, AUDIT)
 }
