@@ -69,7 +69,7 @@ def export(
     >>> with TemporaryDirectory() as folder:
     ...     files = export(al.load(al.example("cache")), f"{folder}/tables", format="csv")
     >>> sorted(file.name for file in files)[:3]
-    ['about.json', 'chunks.csv', 'dictionary.csv']
+    ['about.json', 'audit.csv', 'chunks.csv']
     """
     _check_recordings(recs)
     if format not in get_args(Format):
