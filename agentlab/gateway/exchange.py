@@ -209,8 +209,9 @@ class Exchange:
 
 def _numbers(value: object) -> Any:  # noqa: ANN401
     """Return the numbers of a usage object; text in it may be anything."""
+    if isinstance(value, int) and not isinstance(value, bool):  # nearly all of them, and soon said
+        return value
     if isinstance(value, Mapping):
         kept = {str(key): _numbers(part) for key, part in cast("Mapping[str, object]", value).items()}
         return {key: part for key, part in kept.items() if part is not None} or None
-    finite = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < float("inf")
-    return value if finite else None
+    return value if isinstance(value, float) and abs(value) < float("inf") else None

@@ -118,8 +118,10 @@ class Usage:
         dict
             Column name to tokens.
         """
-        names = (f.name for f in dataclasses.fields(self) if f.name.endswith("_tokens"))
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+        return {name: value for name in _NAMES if (value := getattr(self, name)) is not None}
+
+
+_NAMES = tuple(field.name for field in dataclasses.fields(Usage) if field.name.endswith("_tokens"))
 
 
 def read_usage(
@@ -220,7 +222,9 @@ def _leaves(raw: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
     """Yield path and value; a null is a value that was not given."""
     for key, value in raw.items():
         path = f"{prefix}{key}"
-        if isinstance(value, Mapping):
+        if isinstance(value, int):  # nearly all of them, and soon said
+            yield path, value
+        elif isinstance(value, Mapping):
             yield from _leaves(cast("Mapping[str, Any]", value), f"{path}.")
         elif value is not None:
             yield path, value
