@@ -148,7 +148,9 @@ class Book:
         -------
         _Account
         """
-        return self.accounts.setdefault(name, _Account())
+        if name not in self.accounts:
+            self.accounts[name] = _Account()
+        return self.accounts[name]
 
     def committed(self, account: str | None = None) -> Decimal:
         """Return what is charged and held.
