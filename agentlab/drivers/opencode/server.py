@@ -97,7 +97,7 @@ class Server:
             providers, _ = await self.api.call("GET", "/config/providers", timeout_s=limit)
         except AgentlabError as error:
             raise StartupError(
-                f"OpenCode does not answer: {error}. With url=: is `opencode serve` running there?",
+                f"OpenCode does not answer: {error}. With url=: look whether `opencode serve` runs there",
                 driver="opencode",
                 phase="startup",
             ) from error
