@@ -126,6 +126,7 @@ class PiReader:
             "model": message.get("model"),
             "finish": message.get("stopReason"),
             "error": message.get("stopReason") if failed else None,
+            "created_unix_ms": message.get("timestamp"),  # before it sends its request
             "completed_unix_ms": unix_ms,
             "source": "stream",
         }

@@ -1,0 +1,147 @@
+"""What breaks behind the real agents: coded, settled, and nothing left running."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from agentlab import Fault, Gateway, Price, Recordings, Scenario, Step, Timeouts
+from agentlab.errors import AgentlabError
+from agentlab.gateway.book import read
+
+from .agent_studies import (
+    TASK,
+    TASK_STEPS,
+    TIMEOUTS,
+    agent,
+    broken,
+    events,
+    last,
+    recorded,
+    scripted,
+    stopped,
+)
+
+FAULTS = {
+    "429": (Fault("status", code=429), "http_429"),
+    "500": (Fault("status", code=500), "http_500"),
+    "reset": (Fault("reset", after=2), "reset"),
+    "cut": (Fault("cut", after=2), "cut"),
+}
+#: Agents that take a stream that ends cleanly, but without its final event, for a whole answer.
+DECEIVED = {("pi", "cut"), ("gemini_cli", "cut")}
+CASES = [
+    *[(name, fault) for name in ("codex", "claude_code") for fault in FAULTS],
+    *[("pi", fault) for fault in ("500", "cut", "reset")],
+    *[("gemini_cli", fault) for fault in ("429", "cut")],
+]
+SLOW = [("cline", "cut"), ("mini_swe_agent", "500"), ("opencode", "500")]
+PRICE = Price(3, 15)
+
+
+@pytest.fixture(scope="module")
+def broken_runs(real_agents, tmp_path_factory) -> Recordings:
+    """The task with a fault in its second reply, on each agent with a gateway of its own."""
+    folder = tmp_path_factory.mktemp("faults")
+    arms = {
+        f"{name} {fault}": agent(
+            name,
+            folder / "workspace",
+            gateway=Gateway(broken(FAULTS[fault][0]), price=PRICE, max_requests=12),
+        )
+        for name, fault in [*CASES, *SLOW]
+    }
+    scenario = Scenario("faults", turns=[TASK], timeouts=TIMEOUTS)
+    return recorded(scenario, arms, folder)
+
+
+def _run(recs: Recordings, arm: str) -> tuple[Path, Recordings]:
+    part = recs.where(arm=arm)
+    return Path(part[0].path), part
+
+
+@pytest.mark.parametrize(("name", "fault"), [case for case in CASES if case not in DECEIVED])
+def test_a_fault_ends_the_run_with_its_code(broken_runs, name, fault):
+    _, recs = _run(broken_runs, f"{name} {fault}")
+    row = recs.runs.iloc[0]
+    assert (row["result"], row["result_reason"]) == ("error", FAULTS[fault][1])
+    assert not row["eligible"]
+    assert set(recs.issues["code"]) == {"turn_error"}
+    requests = recs.requests
+    assert len(requests) == 2, "retries are off"
+    assert requests["status"].tolist()[0] == "ok"
+    assert requests["status"].tolist()[1] != "ok"
+
+
+@pytest.mark.parametrize(("name", "fault"), sorted(DECEIVED))
+def test_an_answer_that_was_cut_is_not_believed(broken_runs, name, fault):
+    _, recs = _run(broken_runs, f"{name} {fault}")
+    assert recs.runs.iloc[0]["result"] == "answered"
+    assert not recs.runs.iloc[0]["eligible"]
+    assert "turn_unproven" in set(recs.issues["code"])
+
+
+def test_slow_agents_too(broken_runs):
+    _, cline = _run(broken_runs, "cline cut")
+    assert cline.runs.iloc[0]["result_reason"] == "cut"
+    _, mini = _run(broken_runs, "mini_swe_agent 500")
+    assert mini.runs.iloc[0]["result_reason"] == "http_500"
+    assert len(mini.requests) == 2, "retries are off"
+    _, opencode = _run(broken_runs, "opencode 500")
+    assert opencode.runs.iloc[0]["result"] == "answered", "its own retry, which cannot be switched off"
+    assert opencode.requests["attempt"].max() == 2
+
+
+@pytest.mark.parametrize(("name", "fault"), CASES)
+def test_money_is_settled(broken_runs, name, fault):
+    """Whole replies exactly; a broken one keeps its reservation unless the provider refused it."""
+    _, recs = _run(broken_runs, f"{name} {fault}")
+    requests = recs.requests
+    assert requests["charged_usd"].notna().all()
+    uncertain = requests["uncertain"].tolist()
+    assert not uncertain[0]
+    assert bool(uncertain[1]) == (fault != "429")
+    assert recs.runs.iloc[0]["charged_usd"] >= requests["charged_usd"].iloc[0]
+
+
+@pytest.mark.parametrize("name", ["codex", "claude_code"])
+def test_a_budget_that_is_reached_ends_the_run(real_agents, tmp_path, name):
+    flags = ["--tools", "Read,Edit,Bash"] if name == "claude_code" else []
+    arm = agent(name, tmp_path / "workspace", flags=flags, max_output_tokens=2000)
+    budget = Decimal("0.21")
+    gateway = Gateway(scripted(), price=PRICE, budget_usd=budget, bound="hard", max_output_tokens=2000)
+    error, run = stopped(Scenario("budget", turns=[TASK], timeouts=TIMEOUTS), arm, tmp_path / "s", gateway)
+    assert isinstance(error, AgentlabError)
+    assert last(run, "result")["status"] == "budget"
+    ends = [event for event in events(run, "gateway.jsonl") if event["kind"] == "request.end"]
+    assert ends[0]["status"] == 200, "reached in mid-task"
+    assert ends[-1]["status"] == 400
+    assert sum(end["status"] == 400 for end in ends) == 1, "taken as final"
+    assert 0 < read(tmp_path / "s" / "part-0" / "ledger.jsonl").committed() <= budget
+
+
+def test_an_agent_that_is_killed_is_told_from_one_that_answers(real_agents, tmp_path):
+    """Its own shell kills it; what it left in the background ends with the run."""
+    kill = Step(actions=[{"do": "run", "command": "sleep 300 & kill -9 $PPID; sleep 300"}])
+    model = scripted([TASK_STEPS[0], kill, TASK_STEPS[3]])
+    arms = {name: agent(name, tmp_path / "workspace") for name in ("pi", "codex", "claude_code")}
+    recs = recorded(
+        Scenario("killed", turns=[TASK], timeouts=TIMEOUTS), arms, tmp_path, gateway=Gateway(model)
+    )
+    rows = recs.runs.set_index("arm")
+    assert set(rows["result"]) == {"error"}
+    assert set(rows["result_reason"]) == {"signal_9"}
+    assert set(rows["exit_code"]) == {-9}
+    assert set(recs.issues["code"]) == {"turn_error"}
+
+
+def test_silence_is_a_stall(real_agents, tmp_path):
+    model = broken(Fault("hang"))
+    arms = {"codex": agent("codex", tmp_path / "workspace")}
+    scenario = Scenario("silence", turns=[TASK], timeouts=Timeouts(prompt=60, stall=3))
+    recs = recorded(scenario, arms, tmp_path, gateway=Gateway(model))
+    row = recs.runs.iloc[0]
+    assert (row["result"], row["result_reason"]) == ("timeout", "stall")
+    assert recs.issues["code"].tolist() == ["turn_stalled"]
