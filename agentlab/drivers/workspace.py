@@ -43,6 +43,10 @@ def checked(workspace: str | Path) -> str | Path:
         repository, reference = _parted(workspace)
         if shutil.which("git") is None:
             raise ConfigError("workspace='git+...': git is not on the PATH; install it")
+        if _git(repository, "rev-parse", "--show-prefix"):
+            raise ConfigError(
+                f"workspace=...: {repository.name} is a folder inside a repository; name the repository"
+            )
         wanted = ("--end-of-options", f"{reference}^{{commit}}")
         commit = _git(repository, "rev-parse", "--verify", "--quiet", *wanted)
         if commit is None:
@@ -172,14 +176,16 @@ def _check_out(repository: Path, commit: str, to: Path) -> None:
 
 
 def _parted(workspace: str) -> tuple[Path, str]:
-    path, at, reference = workspace.removeprefix("git+").removeprefix("file://").rpartition("@")
-    if not at or not path or not reference:
+    text = workspace.removeprefix("git+").removeprefix("file://")
+    splits = [(text[:at], text[at + 1 :]) for at in range(len(text) - 1, 0, -1) if text[at] == "@"]
+    if not splits or not splits[0][1]:
         raise ConfigError(f"workspace='git+...': which commit? {_SPELLING}")
-    if "://" in path or not Path(path).expanduser().is_dir():
-        raise ConfigError(
-            f"workspace='git+...': there is no such local repository; {_SPELLING}. Clone a remote one first"
-        )
-    return Path(path).expanduser().absolute(), reference
+    for path, reference in splits:  # both may hold an @: home/me@work, HEAD@{1}
+        if "://" not in path and Path(path).expanduser().is_dir():
+            return Path(path).expanduser().absolute(), reference
+    raise ConfigError(
+        f"workspace='git+...': there is no such local repository; {_SPELLING}. Clone a remote one first"
+    )
 
 
 def _digest(folder: Path) -> str:
@@ -187,15 +193,23 @@ def _digest(folder: Path) -> str:
     try:
         for path in sorted(folder.rglob("*")):
             name = path.relative_to(folder)
-            if name.parts[0] == ".git" or not path.is_file():
+            if name.parts[0] == ".git":
                 continue
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            held.append((str(name), content, os.access(path, os.X_OK)))
+            if path.is_file():
+                content = hashlib.sha256(path.read_bytes()).hexdigest()
+                held.append((_text(name), content, os.access(path, os.X_OK)))
+            elif path.is_symlink():  # to a folder, or to nothing: it is copied as it is
+                held.append((_text(name), f"link {_text(path.readlink())}", False))
     except OSError as error:
         raise ConfigError(
             f"workspace=...: a file of {folder.name} cannot be read: {error.strerror}"
         ) from error
     return digest(held)
+
+
+def _text(path: Path) -> str:
+    """Return a path as text that can be stored, also when its bytes are no UTF-8."""
+    return str(path).encode(errors="backslashreplace").decode()
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
@@ -211,7 +225,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
     }
     try:
         done = subprocess.run(
-            ["git", "-c", "safe.directory=*", "-C", str(folder), *arguments],
+            ["git", "-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments],
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -1,5 +1,7 @@
 """Workspaces: copied from a folder, or checked out from a commit of a local repository."""
 
+import os
+import shutil
 import subprocess
 
 import pytest
@@ -111,3 +113,43 @@ def test_git_without_its_program_is_named(repository, monkeypatch):
     with pytest.raises(ConfigError, match="git is not on the PATH"):
         checked(f"git+{repository[0]}@HEAD")
     assert identity(repository[0])["commit"] is None
+
+
+@pytest.mark.parametrize("reference", ["v@1", "HEAD@{1}"])
+def test_a_reference_may_hold_an_at_sign_as_a_folder_may(repository, reference):
+    folder, git = repository
+    git("tag", "v@1", "HEAD~1")
+    moved = folder.rename(folder.with_name("me@work"))
+    first = subprocess.run(
+        ["git", "-C", moved, "rev-parse", "HEAD~1"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    assert checked(f"git+{moved}@{reference}") == f"git+{moved}@{first}"
+
+
+def test_a_folder_inside_a_repository_is_refused_before_anything_starts(repository):
+    (repository[0] / "sub").mkdir()
+    with pytest.raises(ConfigError, match="sub is a folder inside a repository"):
+        checked(f"git+{repository[0]}/sub@HEAD")
+
+
+def test_names_that_are_no_text_and_links_belong_to_a_folder(tmp_path):
+    digests = set()
+    for name, to in ((b"a", None), (b"\xff", None), (b"l", "here"), (b"l", "there")):
+        shutil.rmtree(tmp_path / "w", ignore_errors=True)
+        (tmp_path / "w").mkdir()
+        path = os.path.join(os.fsencode(tmp_path / "w"), name)
+        os.symlink(to, path) if to else open(path, "w").close()
+        digests.add(identity(tmp_path / "w")["digest"])
+        renew(tmp_path / "copy", tmp_path / "w")
+        assert os.listdir(os.fsencode(tmp_path / "copy")) == [name]
+    assert len(digests) == 4
+
+
+def test_a_program_that_the_repository_names_is_not_run(repository, tmp_path):
+    folder, git = repository
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch '{tmp_path}/ran'\n")
+    program.chmod(0o755)
+    git("config", "core.fsmonitor", program)
+    assert identity(folder)["dirty"] is False
+    assert not (tmp_path / "ran").exists()
