@@ -23,6 +23,8 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "run": ("command",),
     "answer": ("text",),
 }
+# What an action may hold besides: the file that is read where no command can be run.
+_OPTIONAL = {"run": {"path"}}
 # Names that agents give to their tools.
 _NAMES = {
     "read": ("read", "read_file", "read_files", "view"),
@@ -73,7 +75,8 @@ def checked(action: object) -> dict[str, str]:
     needs = ACTIONS.get(kind) if isinstance(kind, str) else None
     if needs is None:
         raise ConfigError(f"Step(actions={action!r}): write {{'do': ...}} with one of {', '.join(ACTIONS)}")
-    if set(plain) != {"do", *needs} or not all(isinstance(value, str) for value in plain.values()):
+    odd = set(plain) - {"do", *needs} - _OPTIONAL.get(str(kind), set())
+    if odd or not set(needs) <= set(plain) or not all(isinstance(value, str) for value in plain.values()):
         raise ConfigError(f"Step(actions={action!r}): {kind!r} needs the texts {', '.join(needs)}")
     return cast("dict[str, str]", plain)
 
@@ -100,12 +103,16 @@ def resolve(action: Mapping[str, str], request: ModelRequest) -> Call | str | No
         command = f"echo {_SUBMIT} && printf '%s\\n' {shlex.quote(action['text'])}"
         return _run(command, request.tools)
     values = {key: value for key, value in action.items() if key != "do"}
-    if kind != "run":
-        for tool in _named(kind, request.tools):
-            arguments = _filled(tool.schema, values, kind)
-            if arguments is not None:
-                return tool.name, arguments
-    return _run(values["command"] if kind == "run" else _in_shell(kind, values), request.tools)
+    if kind == "run":
+        call = _run(values["command"], request.tools)
+        return call or (
+            resolve({"do": "read", "path": values["path"]}, request) if "path" in values else None
+        )
+    for tool in _named(kind, request.tools):
+        arguments = _filled(tool.schema, values, kind)
+        if arguments is not None:
+            return tool.name, arguments
+    return _run(_in_shell(kind, values), request.tools)
 
 
 def _run(command: str, tools: Sequence[Tool]) -> Call | None:

@@ -80,9 +80,10 @@ class Step:
         Calls; arguments are a mapping, or a string that is sent as it is.
     actions : sequence of mapping
         What is done, whatever the agent's tools are called: ``{"do": "read", "path": ...}``, ``edit`` (path,
-        old, new), ``write`` (path, text), ``run`` (command), ``answer`` (text). Each is spelled with the
-        tools that the request offers, through the shell where none fits; when there is none at all the
-        request's reason is ``script_no_tool``.
+        old, new), ``write`` (path, text), ``run`` (command; and path: the file that is read where no
+        command can be run), ``answer`` (text). Each is spelled with the tools that the request offers,
+        through the shell where none fits; when there is none at all the request's reason is
+        ``script_no_tool``.
     usage : "computed", None or mapping
         Counted from the bytes that were sent; not reported at all; or counted with some keys of the
         provider's usage object set (``prompt_tokens`` and ``completion_tokens`` on every wire). Cached tokens

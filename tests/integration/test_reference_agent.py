@@ -190,3 +190,20 @@ async def test_money_is_counted(tmp_path: Path, work: Path) -> None:
     )
     assert events(recs, "result")[0]["status"] == "answered"
     assert recs.requests["charged_usd"].gt(0).all()
+
+
+async def test_the_shipped_task_drives_it_though_it_has_no_shell(tmp_path: Path, work: Path) -> None:
+    (work / "data.csv").write_text("id,v\n1,1\n")
+    recs = await record(
+        Scenario("task", turns=["Go."]),
+        Reference("lab/scripted", workspace=work),
+        runs=1,
+        to=tmp_path / "study",
+        gateway=Gateway(ScriptedModel.load("task")),
+        quiet=None,
+        host="inline",
+        progress="none",
+    )
+    assert list(recs.tools["name"]) == ["read", "edit", "read"]
+    assert set(recs.tools["status"]) == {"completed"}
+    assert (events(recs, "result")[0]["status"], len(recs.requests)) == ("answered", 4)

@@ -20,6 +20,7 @@ from agentlab.gateway.actions import resolve
 from agentlab.gateway.dialects import DIALECTS
 from agentlab.gateway.dialects.base import ModelRequest
 from agentlab.gateway.scripted import Model
+from agentlab.tools import TOOLS
 
 TEXT, NUMBER, FLAG = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
 MAYBE = {"anyOf": [{"type": "string"}, {"type": "null"}]}
@@ -77,6 +78,7 @@ CLINE = {
     "run_commands": needs("commands", commands={"type": "array", "items": TEXT}),
     "editor": needs("path new_text", path=TEXT, old_text=MAYBE, new_text=TEXT, insert_line=NUMBER),
 }
+SHARED = {tool["name"]: tool["parameters"] for tool in TOOLS}
 MINI = {"bash": needs("command", command=TEXT)}
 ANCHORS = {
     "edit": needs(
@@ -138,6 +140,10 @@ def request(tools: dict[str, Any], prompt: str = "hi") -> ModelRequest:
         (VERBS, WRITE, "str_replace_editor", {"command": "create", "path": "a.txt", "file_text": "hi\n"}),
         (VERBS, RUN, "shell", {"command": ["bash", "-lc", "wc -l notes.txt"]}),
         ({"do_it": needs("command", command=TEXT)}, RUN, "do_it", {"command": "wc -l notes.txt"}),
+        (PI, {**RUN, "path": "notes.txt"}, "bash", {"command": "wc -l notes.txt"}),
+        (SHARED, {**RUN, "path": "notes.txt"}, "read", {"path": "notes.txt"}),
+        (SHARED, CHANGE, "edit", {"path": "notes.txt", "old": RED, "new": BLUE}),
+        (SHARED, WRITE, "write", {"path": "a.txt", "content": "hi\n"}),
     ],
 )  # fmt: skip
 def test_an_action_is_spelled_with_the_tools_on_offer(
