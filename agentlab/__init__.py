@@ -39,6 +39,7 @@ _WHERE = {
     "install": "agents",
     "load": "recording",
     "plot_estimates": "plots.estimates",
+    "plot_prefix": "plots.prefix",
     "plot_timeline": "plots.timeline",
     "plot_ttft": "plots.ttft",
     "record": "engine",
