@@ -113,6 +113,6 @@ def test_gateway_judges_ratios_always_and_times_only_when_the_machine_is_quiet()
             found["litellm", shape] = [window(peer_s, 50, others)]
         return [verdict for _, verdict in gateway.goals(gateway.rows(found))]
 
-    assert held(0.4, 0.0, 0.026) == [True, True, True, True]
-    assert held(0.6, 0.0, 0.024) == [False, False, True, True]
-    assert held(0.6, 0.5, 0.026) == [True, None, None, None]
+    assert held(0.4, 0.0, 0.026) == [True, True, True, True, True]
+    assert held(0.6, 0.0, 0.024) == [False, False, False, True, True]
+    assert held(0.6, 0.5, 0.026) == [True, True, None, None, None]
