@@ -72,6 +72,9 @@ CODES: dict[str, str] = {
     "balance_empty": "the provider's account was empty (HTTP 402); the run is made again on resume",
     "ledger_halted": "the ledger could no longer be trusted; the run is made again on resume",
     "request_limit": "the gateway refused requests beyond the run's cap of requests or seconds",
+    "script_no_tool": "the agent offers no tool for what the script does; it got a text instead",
+    "tape_mismatch": "prompts that are not on the tape were answered with the next reply of their chain",
+    "tape_end": "nothing was left on the tape for a request, which was refused",
     "gateway_fault": "the gateway's upstream failed; detail holds status or kind",
     "import_note": "a remark of the reader of a foreign file",
 }

@@ -18,6 +18,7 @@ from ..redact import Redactor
 from ..scenario import Scenario
 from ..wire.children import Children
 from .budget import ENDINGS, end_study, ending_of
+from .doubts import doubts_of
 from .files import lock
 from .observe import Observer, wait_quiet
 from .runlog import RunLog
@@ -198,6 +199,8 @@ async def _make_run(study: Study, arm: _Arm, log: RunLog) -> str:
         status = "failed"
     finally:
         await _point_gateway(arm, None)
+    for code, detail in doubts_of(arm.gateway):
+        log.issue(code, detail)
     ending = ending_of(arm.gateway, log.run_id)
     if ending == "limit":  # the run's own cap; what the agent made of it is its result
         log.issue(ENDINGS[ending], discard=True)

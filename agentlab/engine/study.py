@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from .. import __version__
-from ..drivers.base import Driver, Identity
+from ..drivers.base import Driver
 from ..errors import ConfigError, RecordingError, StudyBusy
 from ..jsonfile import read_json
 from ..redact import redact_data
 from ..scenario import Scenario, digest, fingerprint
-from .codec import decode, encode, resolve
+from .arms import driver_of, identity_of
+from .codec import decode, encode
 from .files import LOCK_FILE, lock, write_json
 
 FORMAT = 1
@@ -120,24 +121,7 @@ class Study:
         ConfigError
             An arm is no driver.
         """
-        made: dict[str, Driver] = {}
-        for name, arm in self.arms.items():
-            if isinstance(arm, str) and ":" not in arm:
-                raise ConfigError(
-                    f"arm {name!r}: {arm!r} is text; give a driver, e.g. OpenCode('provider/model'), or "
-                    "'module:function' that makes one"
-                )
-            driver: Any = resolve(arm)() if isinstance(arm, str) else arm
-            if isinstance(driver, type):
-                raise ConfigError(
-                    f"arm {name!r}: {driver.__name__} is a class; call it: {driver.__name__}(...)"
-                )
-            if not isinstance(driver, Driver):
-                raise ConfigError(
-                    f"arm {name!r}: {driver!r:.80} is no driver (it needs identify() and open(arm))"
-                )
-            made[name] = driver
-        return made
+        return {name: driver_of(name, arm) for name, arm in self.arms.items()}
 
     def slots(self) -> Iterator[Slot]:
         """Yield all runs in order of execution; the same seed gives the same order, also when extended."""
@@ -178,12 +162,7 @@ class Study:
         """Return what ``study.json`` holds: redacted, comparable, without machine and time."""
         arms: dict[str, Any] = {}
         for name, driver in self.drivers().items():
-            identity = driver.identify()
-            if not isinstance(cast("Any", identity), Identity):
-                raise ConfigError(
-                    f"arm {name!r}: {type(driver).__name__}.identify() returned {identity!r:.60}; return an "
-                    "agentlab.drivers.base.Identity(driver=..., version=...)"
-                )
+            identity = identity_of(name, driver)
             settings = redact_data({"model": identity.model, **identity.settings})
             arms[name] = {"driver": identity.driver, "version": identity.version, "settings": settings}
             if (own := getattr(driver, "gateway", None)) is not None:
@@ -218,7 +197,7 @@ def _described(gateway: Any, keep: Keep) -> Any:  # noqa: ANN401
         for name in ("system", "tools"):
             pin[name] = fingerprint(json.dumps(pin.get(name), sort_keys=True))
     if keep == "numbers" and gateway is not None and isinstance(script := told.get("upstream"), dict):
-        for name in ("steps", "side"):
+        for name in {"steps", "side"} & script.keys():  # a tape has none
             script[name] = fingerprint(json.dumps(script.get(name), sort_keys=True))
     return told
 

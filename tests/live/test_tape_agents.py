@@ -101,6 +101,9 @@ def test_replies_were_found_by_prompt_else_by_order(both: tuple[Recordings, Reco
     assert reasons["claude"] == [None] * 4
     assert reasons["codex"][0] is None
     assert set(reasons["codex"]) <= {None, "tape_mismatch"}
+    doubts = both[1].issues
+    assert list(doubts["code"]) == ["tape_mismatch"] * ("tape_mismatch" in reasons["codex"])
+    assert both[1].runs["eligible"].all()
 
 
 def test_codex_differs_by_its_number_of_chance_alone(both: tuple[Recordings, Recordings]) -> None:

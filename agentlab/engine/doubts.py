@@ -1,0 +1,29 @@
+"""What the gateway noted of a run's requests and makes the run doubtful."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+#: Reasons of requests that are issues of their run; the run stays eligible.
+NOTED = ("script_no_tool", "tape_end", "tape_mismatch")
+
+
+def doubts_of(gateway: Any) -> list[tuple[str, str]]:  # noqa: ANN401
+    """Count what was noted in the run that began last.
+
+    Parameters
+    ----------
+    gateway : Live or None
+        In front of the run; a stand-in may tell nothing.
+
+    Returns
+    -------
+    list of (str, str)
+        Code and detail of each issue.
+    """
+    told = getattr(gateway, "of_run", None)
+    if told is None:
+        return []
+    reasons = Counter(str(row.get("reason")).partition(":")[0] for row in told())
+    return [(code, f"{reasons[code]} requests") for code in NOTED if reasons[code]]

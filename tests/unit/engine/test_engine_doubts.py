@@ -1,0 +1,24 @@
+"""What the gateway noted of requests is told as issues of the run."""
+
+from agentlab.engine.doubts import NOTED, doubts_of
+from agentlab.issues import CODES
+
+
+class Stand:
+    def of_run(self) -> list[dict[str, object]]:
+        return [
+            {"reason": "tape_mismatch"},
+            {"reason": "tape_mismatch"},
+            {"reason": "tape_end: nothing"},
+            {"reason": "no_usage"},
+            {},
+        ]
+
+
+def test_reasons_are_counted_by_their_code() -> None:
+    assert doubts_of(Stand()) == [("tape_end", "1 requests"), ("tape_mismatch", "2 requests")]
+    assert set(NOTED) <= set(CODES)
+
+
+def test_a_stand_in_tells_nothing() -> None:
+    assert doubts_of(None) == doubts_of(object()) == []
