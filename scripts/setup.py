@@ -1,13 +1,14 @@
 """Set everything up for `make demo` and `make test`, and do nothing when that was done before.
 
     python3 scripts/setup.py demo      .venv with agentlab, and the agents the demo runs
-    python3 scripts/setup.py test      the same, and a browser
+    python3 scripts/setup.py test      the same, all other agents, and a browser
 
 Runs on a bare python3, also on one that is too old (it then looks for a newer one). Writes only .venv in this
 folder and the agents' cache. System packages are installed only where it runs as root on a Debian-like
 machine; elsewhere it says what to install. What it did is stamped, so that the next call takes a second.
 """
 
+import concurrent.futures
 import fcntl
 import hashlib
 import os
@@ -22,7 +23,14 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / ".agentlab-setup"
 OLDEST, NEWEST = (3, 11), (3, 13)
-AGENTS = {"demo": ["opencode"], "test": ["opencode", "oh-my-opencode-slim"]}
+AGENTS = {
+    "demo": ["opencode"],
+    # In the order of their size: two are installed at a time, and the longest decides.
+    "test": [
+        *("mini_swe_agent", "cline", "opencode", "pi", "codex", "claude_code", "gemini_cli"),
+        "oh-my-opencode-slim",
+    ],
+}
 BROWSERS = ["chromium", "chromium-browser", "google-chrome"]
 
 
@@ -105,17 +113,23 @@ def base_of(path):
 
 
 def install_agents(agents):
-    for agent in agents:
-        # The command itself is quick when the agent is there, and says what is wrong when npm is missing.
-        done = subprocess.run(
-            [str(PYTHON), "-m", "agentlab", "install", agent],
-            cwd=ROOT,
-            check=False,
-            env=clean_environment(),
-            stdout=subprocess.DEVNULL,
-        )
-        if done.returncode:
-            raise SetupError("the agent " + agent + " is needed and could not be installed (see above)")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        codes = list(pool.map(install_agent, agents))
+    failed = [agents[number] for number, code in enumerate(codes) if code]
+    if failed:
+        raise SetupError("needed and could not be installed (see above): " + ", ".join(failed))
+
+
+def install_agent(agent):
+    # The command itself is quick when the agent is there, and says what is wrong when npm is missing.
+    done = subprocess.run(
+        [str(PYTHON), "-m", "agentlab", "install", agent],
+        cwd=ROOT,
+        check=False,
+        env=clean_environment(),
+        stdout=subprocess.DEVNULL,
+    )
+    return done.returncode
 
 
 def install_browser():
