@@ -34,11 +34,16 @@ _OPTIONS = (
     "--ServerApp.port=0",
     f"--IdentityProvider.token={_TOKEN}",
     "--ServerApp.terminals_enabled=False",
-    "--LanguageServerManager.autodetect=False",
-    "--LabApp.news_url=None",
-    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-    "--LabApp.expose_app_in_browser=True",
 )
+_FOLDERS = {
+    "HOME": "home",
+    "JUPYTER_CONFIG_DIR": "config",
+    "JUPYTER_RUNTIME_DIR": "run",
+    "JUPYTER_DATA_DIR": "data",
+    "JUPYTERLAB_SETTINGS_DIR": "settings",
+    "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+    "TMPDIR": "tmp",
+}
 _READY = """async n => {
   const app = window.jupyterapp; await app.restored; let p;
   for (let i = 0; i < 200 && !(p = app.shell.currentWidget)?.sessionContext; i++)
@@ -53,21 +58,19 @@ _ENDED = """async s => await Promise.race([window.ran.then(() => true),
 
 
 class Lab:
-    """A running JupyterLab."""
+    """A running JupyterLab, with folders of its own."""
+
+    application = "lab"
+    options = (
+        "--LanguageServerManager.autodetect=False",
+        "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.expose_app_in_browser=True",
+    )
 
     def __init__(self, folder: Path) -> None:
         self.work = folder / "work"
-        self.work.mkdir()
-        own = {
-            "HOME": "home",
-            "JUPYTER_CONFIG_DIR": "config",
-            "JUPYTER_RUNTIME_DIR": "run",
-            "JUPYTER_DATA_DIR": "data",
-            "JUPYTERLAB_SETTINGS_DIR": "settings",
-            "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
-            "TMPDIR": "tmp",
-        }
-        for name in own.values():
+        for name in ("work", *_FOLDERS.values()):
             (folder / name).mkdir(mode=0o700)
         for name, settings in _SETTINGS.items():
             file = folder / "settings" / f"{name}.jupyterlab-settings"
@@ -75,17 +78,18 @@ class Lab:
             file.write_text(json.dumps(settings))
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "JPY"))}
         self.temporary, self.runtime = folder / "tmp", folder / "run"
+        options = (*_OPTIONS, *self.options, f"--ServerApp.root_dir={self.work}")
         with (folder / "server.log").open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "jupyter", "lab", *_OPTIONS, f"--ServerApp.root_dir={self.work}"],
-                env=inherited | {name: str(folder / below) for name, below in own.items()},
+                [sys.executable, "-m", "jupyter", self.application, *options],
+                env=inherited | {name: str(folder / below) for name, below in _FOLDERS.items()},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
         info = folder / "run" / f"jpserver-{self.process.pid}.json"
-        wait_until(info.exists, 60, f"JupyterLab is up; see {folder / 'server.log'}")
+        wait_until(info.exists, 60, f"Jupyter is up; see {folder / 'server.log'}")
         self.url = json.loads(info.read_text())["url"]
 
     def close(self) -> None:
@@ -100,6 +104,8 @@ class Lab:
 class NotebookPage:
     """A notebook open in JupyterLab."""
 
+    place = "lab/tree/"
+
     def __init__(self, page: Page, lab: Lab, name: str) -> None:
         self.page, self.lab, self.name = page, lab, name
         self.n_cells = len(json.loads((lab.work / name).read_text())["cells"])
@@ -113,7 +119,7 @@ class NotebookPage:
 
     def open(self) -> None:
         """Open the notebook, or open it anew."""
-        self.page.goto(f"{self.lab.url}lab/tree/{self.name}?reset&token={_TOKEN}")
+        self.page.goto(f"{self.lab.url}{self.place}{self.name}?reset&token={_TOKEN}")
         self.page.wait_for_function("window.jupyterapp !== undefined")
         self.page.evaluate(_READY, self.n_cells)
 
