@@ -98,7 +98,7 @@ def _problem(message: str, code: int, debug: bool) -> int:
 
         traceback.print_exc()
     *lines, last = message.splitlines() or [""]
-    say(" ".join([*(line if line.endswith((".", ":")) else f"{line}." for line in lines), last]))
+    say(" ".join([*(line if line.endswith((".", ":", "?", "!")) else f"{line}." for line in lines), last]))
     return code
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from typing import Any, TextIO
@@ -24,10 +25,12 @@ _OPENCODE = ("model", "agent", "url", "auth", "headers", "build", "retries", "ga
 _SETTINGS = ("config", "plugins", "permissions", "workspace", "title", "snapshot", "version")
 _OURS = "record|OpenCode|Timeouts|Scenario|Gateway|report|export"
 
-_LOAD = re.compile(r"agentlab\.load\((['\"])(?P<path>.+?)\1\)")
+#: A text as Python writes it.
+_TEXT = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+_LOAD = re.compile(rf"agentlab\.load\((?P<path>{_TEXT})\)")
 _COMMAND = re.compile(
     r"(?:agentlab\.|al\.)?\b(?P<name>attach|install)"
-    r"\((?:(['\"])(?P<value>.*?)\2(?:, version=(['\"])(?P<version>.*?)\4)?|\.\.\.)\)"
+    rf"\((?:(?P<value>{_TEXT})(?:, version=(?P<version>{_TEXT}))?|\.\.\.)\)"
 )
 _SCRIPT = re.compile(r"ScriptedModel\.load\((['\"])(?P<value>.*?)\1\)")
 _URL = re.compile(r"Gateway\((['\"])(?P<value>[^'\"]*)\1\)")
@@ -37,7 +40,10 @@ _KEYWORD = re.compile(
     rf"(?<![-\w])(?P<name>{'|'.join((*_RECORD, 'url', 'auth', 'headers', 'key_env'))})="
     r"(?:(['\"])(?P<value>[^'\"]+)\2)?(?=\W|$)"
 )
-_SETTING = re.compile(rf"(?<![-\w])(?<!--arm NAME )(?P<name>{'|'.join(_SETTINGS)})=(?=\.?(?:\s|$)|[:;,)])")
+_SETTING = re.compile(
+    rf"(?<![-\w])(?<!--arm NAME )(?P<name>{'|'.join(_SETTINGS)})="
+    rf"(?:\.{{3}}|(?P<value>{_TEXT}))?(?=\.?(?:\s|$)|[:;,)])"
+)
 _PHRASES = {
     "the study ends by itself, or False": "the study ends by itself",
     "Cancel or .cancel() ends it": "with --cancel it is ended",
@@ -69,13 +75,13 @@ def in_shell(message: str) -> str:
     """
     for python, shell in _PHRASES.items():
         message = message.replace(python, shell)
-    message = _LOAD.sub(lambda m: f"agentlab compare {shlex.quote(m['path'])}", message)
+    message = _LOAD.sub(lambda m: f"agentlab compare {_word(m['path'])}", message)
     message = _COMMAND.sub(_command, message)
     message = _SCRIPT.sub(lambda m: f"--gateway-script {m['value']}", message)
     message = _URL.sub(lambda m: f"--gateway {m['value']}", message)
     message = _CALL.sub(_call, message)
     message = _KEYWORD.sub(lambda m: _flag(m["name"], m["value"] or ""), message)
-    return _SETTING.sub(lambda m: f"--arm NAME {m['name']}=", message)
+    return _SETTING.sub(lambda m: f"--arm NAME {m['name']}={m['value'] or ''}", message)
 
 
 class ShellWords:
@@ -108,9 +114,18 @@ class ShellWords:
         return getattr(self._stream, name)
 
 
+def _word(text: str) -> str:
+    """Quote for the shell what Python has quoted; a folder whose name begins with a dash is no option."""
+    try:
+        value = str(ast.literal_eval(text))
+    except (SyntaxError, ValueError):  # it was no text of Python's
+        value = text[1:-1]
+    return shlex.quote(f"./{value}" if value.startswith("-") else value)
+
+
 def _command(match: re.Match[str]) -> str:
-    line = f"agentlab {match['name']}" + (f" {shlex.quote(match['value'])}" if match["value"] else "")
-    return f"{line} --version {shlex.quote(match['version'])}" if match["version"] else line
+    line = f"agentlab {match['name']}" + (f" {_word(match['value'])}" if match["value"] else "")
+    return f"{line} --version {_word(match['version'])}" if match["version"] else line
 
 
 def _call(match: re.Match[str]) -> str:

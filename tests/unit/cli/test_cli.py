@@ -159,6 +159,9 @@ def test_lines_of_an_error_become_sentences(recorded, capsys):
     assert cli.main(["record", "opencode", "--gateway-script", "cache-probe"]) == 1
     said = "It is not installed. Run: agentlab install opencode. The study ended."
     assert capsys.readouterr().err == f"agentlab: {said}\n"
+    recorded(error=StartupError("Is it running?\nThe study ended."))
+    cli.main(["record", "opencode", "--gateway-script", "cache-probe"])
+    assert capsys.readouterr().err == "agentlab: Is it running? The study ended.\n"
 
 
 def test_doctor_answers_by_exit_code(monkeypatch, tmp_path, capsys):
