@@ -409,7 +409,7 @@ async def test_a_gateway_that_dies_in_a_run_is_not_the_agents_failure(tmp_path, 
 async def test_a_factory_is_called_once_a_recording(tmp_path, monkeypatch):
     study = make(tmp_path, {"a": Toy()}, runs=1)
     made = []
-    monkeypatch.setattr("agentlab.engine.study.resolve", lambda name: lambda: (made.append(name), Toy())[1])
+    monkeypatch.setattr("agentlab.engine.arms.resolve", lambda name: lambda: (made.append(name), Toy())[1])
     named = dataclasses.replace(study, arms={"a": "somewhere:make"})
     assert (await run_study(named))["status"] == "done"
     assert made == ["somewhere:make"]
