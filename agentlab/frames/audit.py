@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 FINDINGS: dict[str, str] = {
     "agrees": "read rightly it says what the gateway says",
     "omits_requests": "it says what the gateway says of all requests but titles, or of the main chain only",
+    "omits_reasoning": "its output lacks the reasoning, which is billed as output",
     "differs": "no reading agrees with the gateway",
     "placeholder": "its input or output is 0 or 1 in every report: the source is unusable for it",
     "implausible": "its parts contradict its own input: more cached tokens than input in an inclusive source",
@@ -119,6 +120,7 @@ class _Gateway:
                 fresh=_sum(rows, "input_uncached_tokens"),
                 input=_sum(rows, "input_total_tokens") or 0,
                 output=_sum(rows, "output_tokens") or 0,
+                reasoning=_sum(rows, "reasoning_tokens"),
             )
             for name, rows in chosen.items()
             if rows
@@ -205,6 +207,8 @@ def _finding(
 ) -> str:
     if any(empty):
         return "placeholder"
+    if found is not None and found.reasoning == "left_out":
+        return "omits_reasoning"
     if found is not None:
         whole = found.target == "all" or seen.targets[0].n_requests == _n_requests(seen, found)
         return "agrees" if whole else "omits_requests"
@@ -242,6 +246,8 @@ def _detail(row: dict[str, Any], found: Totals | None) -> str:
         parts = [f"{row['source']} unusable for {' and '.join(names)}: 0 or 1 in every report"]
     if found is not None and row["finding"] == "omits_requests":
         parts.append(f"input x{row['input_factor']:.3f}")
+    elif row["finding"] == "omits_reasoning":
+        parts.append(f"output x{row['output_factor']:.2f}")
     elif row["finding"] == "differs":
         sides = [(n, row[f"{n}_factor"]) for n in ("input", "output") if row[f"{n}_factor"] is not None]
         parts += [f"{name} x{value:.2f}" for name, value in sides]

@@ -28,8 +28,8 @@ class Target:
         Which requests.
     n_requests : int
         How many.
-    fresh, input, output : int
-        Uncached and whole input, and output, in tokens.
+    fresh, input, output, reasoning : int
+        Uncached and whole input, output, and the reasoning in it, in tokens.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Target:
     fresh: int | None
     input: int
     output: int
+    reasoning: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,8 +50,8 @@ class Totals:
         Whether its reports are added, or each is a running total.
     convention : {"inclusive", "exclusive"}
         What its input holds.
-    reasoning : {"inside", "outside"}
-        Whether its output holds its reasoning.
+    reasoning : {"inside", "outside", "left_out"}
+        Whether its output holds its reasoning; left out: it is not counted at all.
     input, read, write, output : int or None
         In tokens.
     target : str or None
@@ -148,14 +149,20 @@ def fitting(reports: Sequence[Report], targets: Sequence[Target]) -> Totals | No
     for tolerance in (0.0, TOLERANCE):
         for target in targets:
             for found in readings(reports):
-                # a source that says nothing of one side agrees by the other alone
-                known = found.input is not None or found.output is not None
-                if known and all(
-                    have is None or abs(have - want) <= tolerance * want
-                    for have, want in ((found.input, target.input), (found.output, target.output))
-                ):
+                if _agrees(found, target.input, target.output, tolerance):
                     return dataclasses.replace(found, target=target.name)
+    for target in targets:  # some count no reasoning at all
+        for found in readings(reports) if target.reasoning else ():
+            if _agrees(found, target.input, target.output - (target.reasoning or 0), 0.0):
+                return dataclasses.replace(found, target=target.name, reasoning="left_out")
     return None
+
+
+def _agrees(found: Totals, wanted_input: int, wanted_output: int, tolerance: float) -> bool:
+    """Compare both sides of a source; one that it says nothing of cannot differ."""
+    pairs = [(found.input, wanted_input), (found.output, wanted_output)]
+    known = [(have, want) for have, want in pairs if have is not None]
+    return bool(known) and all(abs(have - want) <= tolerance * want for have, want in known)
 
 
 def by_itself(reports: Sequence[Report]) -> tuple[str | None, str | None]:

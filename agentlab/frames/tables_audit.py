@@ -26,8 +26,8 @@ AUDIT = Table(
         Column(
             "finding",
             "string",
-            "agrees, omits_requests (it agrees but for some requests), differs, placeholder, implausible, "
-            "schema_unknown, no_counts, no_gateway, gateway_unknown; see the codes below.",
+            "agrees, omits_requests (it agrees but for some requests), omits_reasoning, differs, "
+            "placeholder, implausible, schema_unknown, no_counts, no_gateway, gateway_unknown; see the codes below.",
         ),
         Column(
             "flags",

@@ -57,9 +57,8 @@ class Case:
         spelled = {"read": "cache_read_tokens", "write": "cache_write_tokens", "output": "output_tokens",
                    "reasoning": "reasoning_tokens", "total": "total_tokens", "cost": "cost_usd"}  # fmt: skip
         fields = {spelled.get(key, key): value for key, value in fields.items()}
-        self.run.emit(
-            "usage", **{"session": S, "scope": scope, "convention": convention, name: given, **fields}
-        )
+        about: dict[str, Any] = {"session": S, "scope": scope, "convention": convention, name: given}
+        self.run.emit("usage", **{**about, **fields})
 
     def rows(self) -> pd.DataFrame:
         self.run.write()
@@ -140,6 +139,16 @@ def test_reasoning_beside_the_output_is_found(case: Case) -> None:
     case.said(input=100, output=50, reasoning=20)
     row = case.row()
     assert row["finding"] == "agrees" and row["output_tokens"] == 70 and "reasoning_outside" in flags(row)
+
+
+def test_reasoning_that_is_not_counted_at_all_is_found(case: Case) -> None:
+    """Gemini CLI: its output is that of the candidates only."""
+    case.seen(12096, output=13, reasoning_tokens=6)
+    case.seen(150, 12032, output=29, reasoning_tokens=0)
+    case.said("inclusive", input=24278, read=12032, output=36, total=24320)
+    row = case.row()
+    assert (row["finding"], row["output_tokens"]) == ("omits_reasoning", 36)
+    assert "output x0.86" in row["detail"]
 
 
 @pytest.mark.parametrize("gateway", [True, False])
