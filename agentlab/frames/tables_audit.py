@@ -27,7 +27,8 @@ AUDIT = Table(
             "finding",
             "string",
             "agrees, omits_requests (it agrees but for some requests), omits_reasoning, differs, "
-            "placeholder, implausible, schema_unknown, no_counts, no_gateway, gateway_unknown; see the codes below.",
+            "placeholder, implausible, schema_unknown, no_counts, no_gateway, gateway_unknown: see the "
+            "codes below.",
         ),
         Column(
             "flags",
