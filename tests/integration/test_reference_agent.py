@@ -1,10 +1,12 @@
 """The reference agent behind the real gateway: its evidence, its result, what ends it."""
 
+import asyncio
 import json
 import re
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from agentlab import Fault, Gateway, Price, Recordings, Scenario, ScriptedModel, Step, Timeouts, record
@@ -207,3 +209,27 @@ async def test_the_shipped_task_drives_it_though_it_has_no_shell(tmp_path: Path,
     assert list(recs.tools["name"]) == ["read", "edit", "read"]
     assert set(recs.tools["status"]) == {"completed"}
     assert (events(recs, "result")[0]["status"], len(recs.requests)) == ("answered", 4)
+
+
+async def test_cancel_is_told_and_leaves_nothing(tmp_path: Path, work: Path) -> None:
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    steps = [Step(tools=[{"name": "ls", "arguments": {}}]), Step(text="slow", ttft_s=30)]
+    running = record(
+        Scenario("task", turns=["Go."]),
+        Reference("lab/scripted", workspace=work),
+        runs=1,
+        to=tmp_path / "study",
+        gateway=Gateway(ScriptedModel(steps)),
+        quiet=None,
+        host="process",
+        progress="none",
+    )
+    while not [path for path in tmp_path.glob("study/runs/*/events.jsonl") if b'"tool"' in path.read_bytes()]:
+        await asyncio.sleep(0.05)
+    running.cancel()
+    recs = await running
+    (result,) = events(recs, "result")
+    assert (result["status"], result["reason"], result["tool_calls"]) == ("stopped", "cancelled", 1)
+    assert list(recs.runs["status"]) == ["cancelled"]
+    left = [child for child in psutil.Process().children(recursive=True) if child.pid not in before]
+    assert not [child for child in left if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
