@@ -341,7 +341,7 @@ def _write(base: Path, contents: dict[str, bytes]) -> dict[str, Path]:
     except OSError as error:
         kind = RecordingError if error.errno in (28, 122) else ConfigError  # no space left, over quota
         raise kind(
-            f"save(stem={str(base)!r}): cannot be written: {error.strerror} ({error.filename})"
+            f"save(stem={str(base)!r}): cannot be written: {error.strerror} ({error.filename or base.parent})"
         ) from error
     finally:
         for temporary in staged.values():

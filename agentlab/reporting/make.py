@@ -58,7 +58,7 @@ def report(
     ConfigError
         An argument is wrong; nothing was written.
     RecordingError, ImportFormatError
-        The study cannot be read.
+        The study cannot be read, or the page not written.
     MissingExtra
         papermill and nbconvert are missing, or with ``pdf=True`` a Chromium.
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import AgentlabError, MissingExtra
+from ..errors import AgentlabError, MissingExtra, RecordingError
 
 _HERE = Path(__file__).resolve().parent
 _GENERATOR = "agentlab"
@@ -54,6 +54,8 @@ def write_page(notebook: Path, target: Path, *, title: str, code: bool = True) -
     ------
     MissingExtra
         nbconvert is not installed.
+    RecordingError
+        The file cannot be written.
     """
     try:
         from nbconvert import HTMLExporter
@@ -69,10 +71,20 @@ def write_page(notebook: Path, target: Path, *, title: str, code: bool = True) -
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
     about = {"title": title, "generator": f"{_GENERATOR} {__version__}", "style": _style(code=code)}
     page, _ = exporter.from_notebook_node(_read(notebook, code=code), resources={"page": about})
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.part")
-    part.write_text(page, encoding="utf-8")
-    part.replace(target)
+    return _replace(target, page.encode())
+
+
+def _replace(target: Path, content: bytes) -> Path:
+    """Write a file that is there as a whole or not at all."""
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(content)
+        part.replace(target)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise RecordingError(f"{target} cannot be written: {error.strerror}") from None
     return target
 
 
@@ -148,6 +160,8 @@ def print_page(page: Path, target: Path, *, chromium: str) -> Path:
     ------
     AgentlabError
         The browser printed nothing in two minutes; the end of what it said.
+    RecordingError
+        The file cannot be written.
     """
     with tempfile.TemporaryDirectory(prefix="agentlab-print-", ignore_cleanup_errors=True) as folder:
         made = Path(folder) / "page.pdf"
@@ -162,10 +176,7 @@ def print_page(page: Path, target: Path, *, chromium: str) -> Path:
         said = _run(command, env={**os.environ, "HOME": folder})
         if not made.is_file() or not made.stat().st_size:
             raise AgentlabError(f"{Path(chromium).name} printed no PDF of {page.name}: {said[-400:].strip()}")
-        part = target.with_name(f".{target.name}.part")
-        shutil.copyfile(made, part)
-        part.replace(target)
-    return target
+        return _replace(target, made.read_bytes())
 
 
 def _run(command: list[str], *, env: dict[str, str]) -> str:

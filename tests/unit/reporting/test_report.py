@@ -233,3 +233,18 @@ def test_what_libraries_warn_of_is_in_no_report(tmp_path):
     page = pages.write_page(tmp_path / "n.ipynb", tmp_path / "n.html", title="n", code=False).read_text()
     assert "kept" in page and "/home/me" not in page
     assert "/home/me" in pages.write_page(tmp_path / "n.ipynb", tmp_path / "n.html", title="n").read_text()
+
+
+def test_a_page_that_cannot_be_written_is_an_error_that_names_it(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RecordingError, match=r"deep/p\.html cannot be written: Not a directory"):
+        pages.write_page(make.TEMPLATE, tmp_path / "file" / "deep" / "p.html", title="p", code=False)
+
+    def full(path: Path, _: bytes) -> None:
+        path.touch()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(RecordingError, match=r"p\.html cannot be written: No space left"):
+        pages.write_page(make.TEMPLATE, tmp_path / "p.html", title="p", code=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
