@@ -85,8 +85,8 @@ def decode(data: bytes, *, parse_constant: Callable[[str], Any] | None = None) -
 
     Examples
     --------
-    >>> decode(b'{"a": 1e3}'), decode(rb'"\ud800"') == chr(0xD800)
-    ({'a': 1000.0}, True)
+    >>> decode(b'{"a": 1e3}')
+    {'a': 1000.0}
     """
     fast = _fast()
     try:

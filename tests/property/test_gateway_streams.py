@@ -14,6 +14,7 @@ from agentlab.gateway.attribution import Owner
 from agentlab.gateway.chains import Chains
 from agentlab.gateway.dialects import DIALECTS
 from agentlab.gateway.dialects.base import CacheUse, Dialect, Piece
+from agentlab.gateway.dialects.chat_reply import ChatReader
 from agentlab.gateway.exchange import Exchange
 from agentlab.gateway.journal import Journal
 from agentlab.wire.sse import SSEParser
@@ -139,6 +140,32 @@ def test_odd_json_is_read_without_a_fall(name: str, data: object) -> None:
     reader.event(body)
     reader.whole(body)
     dialect.read_usage(reader.usage)
+
+
+said = st.none() | st.text(max_size=3) | st.integers(0, 1) | st.just([])
+deltas = st.dictionaries(
+    st.sampled_from(["content", "reasoning_content", "reasoning", "role", "tool_calls", "refusal"]), said
+)
+choices = st.fixed_dictionaries(
+    {"delta": deltas | said}, optional={"finish_reason": said, "index": said, "logprobs": said}
+)
+chunks = st.fixed_dictionaries(
+    {"choices": st.lists(choices, max_size=2) | said}, optional={"usage": said, "error": said, "id": said}
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(chunks)
+@example({"choices": [{"delta": {"role": "assistant", "content": ""}}]})
+@example({"choices": [{"delta": {"content": None, "reasoning": "r"}, "finish_reason": None}]})
+@example({"choices": [{"delta": {"content": chr(0xD800)}}]})
+def test_the_short_way_through_a_chat_chunk_says_what_the_long_one_says(chunk: object) -> None:
+    body = json.dumps(chunk).encode()
+    short, long = ChatReader(), ChatReader()
+    vars(long)["_read_text"] = lambda _: None
+    assert short.event(body) == long.event(body)
+    for name in ("terminal_seen", "finish", "error", "malformed", "usage"):
+        assert getattr(short, name) == getattr(long, name)
 
 
 @settings(max_examples=40, deadline=None)

@@ -171,6 +171,9 @@ class ChatReader:
         self._usage: object = None
         self.error = False
         self.malformed = False
+        from .chat_chunk import read_text  # with the first reply, not with the settings
+
+        self._read_text = read_text
 
     @property
     def usage(self) -> object:
@@ -200,6 +203,10 @@ class ChatReader:
         if data.strip() == b"[DONE]":
             self.terminal_seen = True
             return [], False
+        usual = self._read_text(data)
+        return self._any(data) if usual is None else (usual, False)
+
+    def _any(self, data: bytes) -> tuple[list[Piece], bool]:
         reply = self._object(data)
         choices = reply.get("choices")
         pieces: list[Piece] = []
