@@ -117,7 +117,8 @@ def install_agents(agents):
         codes = list(pool.map(install_agent, agents))
     failed = [agents[number] for number, code in enumerate(codes) if code]
     if failed:
-        raise SetupError("needed and could not be installed (see above): " + ", ".join(failed))
+        names = " and ".join(failed)
+        raise SetupError("the agent " + names + " is needed and could not be installed (see above)")
 
 
 def install_agent(agent):

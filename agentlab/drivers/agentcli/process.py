@@ -36,7 +36,7 @@ class Watch:
     """
 
     def __init__(self, child: Child, *, outward: bool) -> None:
-        self.samples: list[tuple[int, float]] = []
+        self.samples: list[tuple[int, float]] = [(time.monotonic_ns(), 0.0)]
         self.seen: dict[Remote, int] = {}
         self.readable = False
         self.n_processes = 0
@@ -62,6 +62,11 @@ class Watch:
             self.readable = True
             for remote in found:
                 self.seen.setdefault(remote, now)
+
+    def end(self, t: int, cpu_s: float | None) -> None:
+        """Take the exact CPU time at the end for the last sample."""
+        if cpu_s is not None:
+            self.samples = [*((at, min(spent, cpu_s)) for at, spent in self.samples if at < t), (t, cpu_s)]
 
     def cpu_at(self, t: int) -> tuple[float, float] | None:
         """Return the CPU time at a stamp.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from ...agents.base import Agent, Ask, Note, Outcome, Setup, write_private
+from ...agents.transcripts import read_transcripts
 from ...errors import DriverError, DriverTimeout
 from ...wire.children import Child, Children
 from ...wire.jsonl import JSONLines, Record
@@ -115,9 +116,8 @@ class CLISession:
             stdout="pipe",
             stderr=errors,
         )
-        began = time.monotonic_ns()
-        self._emit("process.begin", began, {"turn": self._turn, "n_arguments": len(argv)})
         watch = Watch(child, outward=self._network is None)
+        self._emit("process.begin", watch.samples[0][0], {"turn": self._turn, "n_arguments": len(argv)})
         sampling = asyncio.create_task(watch.run())
         try:
             cut = await follow(
@@ -190,6 +190,7 @@ class CLISession:
         self, child: Child, lines: JSONLines, watch: Watch, errors: Path, cut: Cut | None, sent: int
     ) -> None:
         over = self._stamp(child)
+        watch.end(over, child.cost.get("cpu_s"))
         for note in self._reader.finish(self._setup):
             self._note(note, over)
         requests: list[dict[str, Any]] = []
@@ -304,6 +305,8 @@ class CLISession:
             self._network.on_lookup = None
         if self._id is None:
             self._open(self._reader.session or f"{self._agent.name}-1")
+        for note in read_transcripts(self._agent.name, self._setup.home):
+            self._emit(note.kind, time.monotonic_ns(), note.fields)
         result = {key: value for key, value in self._result.items() if value is not None}
         self._emit("result", time.monotonic_ns(), result)
         self._emit("session.close", time.monotonic_ns(), {"deleted": True})
