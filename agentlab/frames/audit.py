@@ -88,7 +88,7 @@ def build_audit(read: Reading) -> list[dict[str, Any]]:
     seen = _gateway(read)
     files = [event for event in read.events if event["kind"] == "transcript"]
     rows = [_row(reports, seen, files) for reports in groups.values()]
-    if any(event.get("schema") == "unknown" for event in files) and ("transcript", "request") not in groups:
+    if _unread(files) and not any(source == "transcript" for source, _ in groups):
         rows.append(_empty("transcript", "request", "schema_unknown", files))
     if not rows:
         rows.append(_empty("none", "request", "no_counts", files))
@@ -190,6 +190,7 @@ def _row(reports: list[Report], seen: _Gateway, files: Sequence[dict[str, Any]])
         *(["placeholder_input"] if empty[0] else []),
         *(["placeholder_output"] if empty[1] else []),
         *(["cost_cumulative"] if rising else []),
+        *(["unread_files"] if reports[0].source == "transcript" and _unread(files) else []),
     ]
     row |= {"flags": ",".join(flags) or None}
     return row | {"detail": _detail(row, found)}
@@ -262,10 +263,14 @@ def _detail(row: dict[str, Any], found: Totals | None) -> str:
 
 
 def _empty(source: str, scope: str, finding: str, files: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    unread = [str(as_int(f.get("file"))) for f in files if as_text(f.get("schema")) == "unknown"]
+    unread = _unread(files)
     detail = FINDINGS[finding] + (f": file {', '.join(unread)}" if unread else "")
     about = {"source": source, "scope": scope, "finding": finding, "detail": detail}
     return {**about, "n_reports": 0, "n_distinct": 0, "n_files": len(files) or None}
+
+
+def _unread(files: Sequence[dict[str, Any]]) -> list[str]:
+    return [str(as_int(f.get("file"))) for f in files if as_text(f.get("schema")) == "unknown"]
 
 
 def _sum(rows: Sequence[dict[str, Any]], name: str) -> int | None:

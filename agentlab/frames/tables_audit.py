@@ -34,7 +34,8 @@ AUDIT = Table(
             "flags",
             "string",
             "What a reader must know, comma-separated: cumulative, duplicated, inclusive, exclusive, "
-            "misdeclared, reasoning_outside, placeholder_input, placeholder_output, cost_cumulative.",
+            "misdeclared, reasoning_outside, placeholder_input, placeholder_output, cost_cumulative, "
+            "unread_files.",
         ),
         Column("detail", "string", "The same in words, with factors."),
         Column("convention_said", "string", "Whether its input holds cached tokens, as is known of it."),
