@@ -128,7 +128,7 @@ class ClineReader:
 
     def _usage(self, usage: Mapping[str, Any]) -> Iterator[Note]:
         if notes.count(usage.get("inputTokens")):
-            yield Note("usage", {"scope": "turn", "usage": dict(usage)} | _tokens(usage))
+            yield Note("usage", {"scope": "turn", "usage": notes.numbers(usage)} | _tokens(usage))
 
     def finish(self, setup: Setup) -> Iterator[Note]:
         """Nothing is left behind that the stream has not told."""

@@ -125,7 +125,7 @@ class CodexReader:
         if usage:
             yield Note(
                 "usage",
-                {"scope": "session", "usage": dict(usage)}
+                {"scope": "session", "usage": notes.numbers(usage)}
                 | notes.tokens(
                     "inclusive",
                     input=usage.get("input_tokens"),

@@ -115,6 +115,17 @@ def tokens(
     )
 
 
+def numbers(usage: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the numbers of a report as the agent spelled them, nested as they are; texts are left out."""
+    kept: dict[str, Any] = {}
+    for key, value in usage.items():
+        if isinstance(value, Mapping):
+            kept[key] = numbers(cast("Mapping[str, Any]", value))
+        elif isinstance(value, int | float):
+            kept[key] = value
+    return kept
+
+
 def tool(
     call: object,
     name: object,

@@ -113,7 +113,7 @@ class OpenCodeReader:
             "completed_unix_ms": unix_ms,
             "cost_usd": part.get("cost"),
             "source": "stream",
-            "usage": dict(usage),
+            "usage": notes.numbers(usage),
         } | notes.tokens(
             "exclusive",
             input=usage.get("input"),

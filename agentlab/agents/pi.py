@@ -131,7 +131,7 @@ class PiReader:
             "source": "stream",
         }
         if reported:
-            fields |= {"usage": dict(usage)} | notes.tokens(
+            fields |= {"usage": notes.numbers(usage)} | notes.tokens(
                 "exclusive",
                 input=usage.get("input"),
                 cache_read=usage.get("cacheRead"),
