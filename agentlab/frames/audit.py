@@ -157,8 +157,6 @@ def _row(reports: list[Report], seen: _Gateway, files: Sequence[dict[str, Any]])
     cost, rising = _cost(once, seen.cost)
     said = reports[0].said
     plain = sum(report.whole(right.convention) or 0 for report in reports)
-    other = "exclusive" if right.convention == "inclusive" else "inclusive"
-    misread = sum(r.whole(other) or 0 for r in once), sum(r.whole(right.convention) or 0 for r in once)
     finding = _finding(once, right, found, empty, seen)
     row: dict[str, Any] = {
         "source": reports[0].source,
@@ -179,7 +177,7 @@ def _row(reports: list[Report], seen: _Gateway, files: Sequence[dict[str, Any]])
         "output_factor": _ratio(right.output, target.output if target else None),
         "cost_factor": _ratio(cost, seen.cost),
         "sum_factor": None if empty[0] else _ratio(plain, right.input),
-        "misread_factor": None if convention is None else _ratio(*misread),
+        "misread_factor": None if convention is None else _ratio(_misread(once, right).input, right.input),
     }
     flags = [
         *([convention] if convention else []),
@@ -201,6 +199,15 @@ def _likeliest(reports: list[Report], hint: str | None, running: str | None, sco
     wanted = running or ("cumulative" if scope == "session" else "each")
     said = hint or reports[0].said or "exclusive"
     return next(r for r in readings(reports) if (r.accumulation, r.convention) == (wanted, said))
+
+
+def _misread(reports: list[Report], right: Totals) -> Totals:
+    """Return the same reading but for the convention of its input."""
+    return next(
+        r
+        for r in readings(reports)
+        if r.accumulation == right.accumulation and r.convention != right.convention
+    )
 
 
 def _finding(

@@ -171,6 +171,16 @@ def test_a_running_total_is_found_and_differenced(case: Case, gateway: bool) -> 
     assert row["finding"] == ("agrees" if gateway else "no_gateway") and "cumulative" in flags(row)
 
 
+def test_a_misread_running_total_is_misread_as_a_running_total(case: Case) -> None:
+    case.seen(100)
+    case.seen(60, 90)
+    for given, read, output in ((100, 0, 10), (250, 90, 20)):
+        case.said("inclusive", "session", input=given, read=read, output=output)
+    row = case.row()
+    assert (row["accumulation"], row["input_total_tokens"]) == ("cumulative", 250)
+    assert row["misread_factor"] == 340 / 250
+
+
 def test_a_running_total_that_falls_began_anew() -> None:
     assert differences([16504, 85681, 103779]) == [16504, 69177, 18098]
     assert differences([10, 30, 5, 7]) == [10, 20, 5, 2] and sum(differences([10, 30])) == 30
