@@ -26,4 +26,8 @@ def doubts_of(gateway: Any) -> list[tuple[str, str]]:  # noqa: ANN401
     if told is None:
         return []
     reasons = Counter(str(row.get("reason")).partition(":")[0] for row in told())
-    return [(code, f"{reasons[code]} requests") for code in NOTED if reasons[code]]
+    doubts = [(code, f"{reasons[code]} requests") for code in NOTED if reasons[code]]
+    if lost := reasons["upstream_unreachable"]:
+        cure = "the provider could not be reached; look at its address and at the network"
+        doubts.append(("gateway_fault", f"{lost} requests: {cure}"))
+    return doubts

@@ -22,3 +22,13 @@ def test_reasons_are_counted_by_their_code() -> None:
 
 def test_a_stand_in_tells_nothing() -> None:
     assert doubts_of(None) == doubts_of(object()) == []
+
+
+def test_a_provider_that_cannot_be_reached_is_said_with_what_to_do():
+    class Stand:
+        def of_run(self):
+            return [{"reason": "upstream_unreachable"}, {"reason": None}, {"reason": "upstream_unreachable"}]
+
+    ((code, detail),) = doubts_of(Stand())
+    assert code == "gateway_fault" and code in CODES
+    assert detail == "2 requests: the provider could not be reached; look at its address and at the network"
