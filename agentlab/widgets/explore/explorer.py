@@ -26,7 +26,8 @@ def explore(recs: Recordings, *metrics: Metric | str, reference: str | None = No
 
     As the last line of a cell it is a view to click in; where a notebook is executed without anybody
     looking (papermill, nbclient, nbconvert) it is a card with its figure, and in a terminal it is text. The
-    figure and the code that makes it can be taken out.
+    figure and the code that makes it can be taken out. An open view lives as long as its kernel: close it
+    (its button, or ``close()``) and the notebook keeps the card.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class Live:
         self._drawn: dict[str, object] = {}  # part -> what it shows
         self._parts = Parts(explorer.study, self)
         self._numbers()
-        # A reader that has no widgets, or no longer has these, shows the text.
+        # A reader that knows no widgets shows the text. (JupyterLab, once the kernel is gone, shows neither.)
         shown = {**self._parts.box._repr_mimebundle_(), "text/plain": static.text(explorer.scene)}
         self._handle: Any = display(shown, raw=True, display_id=True)
         self.refresh()
