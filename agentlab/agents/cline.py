@@ -35,14 +35,15 @@ def prepare(setup: Setup) -> dict[str, str]:
         data / "settings" / "providers.json",
         {"version": 1, "lastUsedProvider": _PROVIDER, "modes": {}, "providers": {_PROVIDER: entry}},
     )
-    write_json(data / "globalState.json", {"telemetrySetting": "disabled"})
+    settings_file = data / "settings" / "global-settings.json"
+    write_json(settings_file, {"telemetryOptOut": True, "autoUpdateEnabled": False})
     return environment(
         setup,
         CLINE_DIR=str(setup.home / "cline"),
         CLINE_DATA_DIR=str(data),
+        CLINE_GLOBAL_SETTINGS_PATH=str(settings_file),
         CLINE_NO_AUTO_UPDATE="1",
         CLINE_SESSION_BACKEND_MODE="local",
-        CLINE_TELEMETRY_DISABLED="1",
     )
 
 

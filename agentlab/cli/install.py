@@ -21,16 +21,17 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
     """
     text = "install an agent at its pinned version"
     parser = commands.add_parser("install", parents=[shared], help=text, description=text)
-    text = "e.g. opencode; an unknown name lists those that exist"
+    text = "e.g. opencode or codex; an unknown name lists those that exist"
     completes(parser.add_argument("name", metavar="NAME", help=text), _names)
     parser.add_argument("--version", metavar="V", help="another exact version")
     parser.set_defaults(command=_run)
 
 
 def _names(prefix: str, **_: Any) -> list[str]:  # noqa: ANN401
+    from ..agents.catalogue import AGENTS
     from ..agents.plugins import KNOWN
 
-    return [name for name in ("opencode", *KNOWN) if name.startswith(prefix)]
+    return [name for name in (*AGENTS, *KNOWN) if name.startswith(prefix)]
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -167,12 +167,13 @@ def test_the_environment_is_made_from_nothing(standin, tmp_path, monkeypatch):
     driver = standin("""
         say(type="session", id="s")
         ask()
-        end(json.dumps(sorted(os.environ)) + str(os.path.realpath(0)) + os.getcwd())
+        end(json.dumps(sorted(os.environ)) + " and the key is " + os.environ["KEY"])
     """)
     recs = study(driver, tmp_path / "s", keep="content")
     text = one(recs, "turn.reply")["content"]["text"]
     assert "OPENAI_API_KEY" not in text
     assert "PYTHON" not in text
+    assert text.endswith("and the key is <token>"), "what it says of the gateway's token is not kept"
 
 
 def test_silence_and_slowness_end_it_with_all_it_has_started(standin, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -173,10 +174,20 @@ class CLISession:
         self, kind: str, t: int, fields: dict[str, Any], content: Mapping[str, Any] | None = None
     ) -> None:
         """Record an event of the session; held back until the agent has said what it calls the session."""
+        content = None if content is None else self._without_token(content)
         if self._id is None:
             self._held.append((kind, t, fields, content))
         else:
             self._run.emit(kind, t=t, content=content, session=self._id, **fields)
+
+    def _without_token(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Hide the gateway's token, which an agent's tools can read in its environment."""
+        text = json.dumps(content)
+        return (
+            json.loads(text.replace(self._setup.token, "<token>"))
+            if self._setup.token in text
+            else dict(content)
+        )
 
     def _open(self, name: str) -> None:
         self._id = name
