@@ -238,7 +238,7 @@ _FORMATS = {
                  cache_write="cacheWriteTokens", output="outputTokens"),
     ),
     "opencode": _Format(
-        ".local/share/opencode/opencode*.db",
+        "opencode.db",
         _opencode,
         _spelled("exclusive", outside=True, input="input", cache_read="cache_read", cache_write="cache_write",
                  output="output", reasoning="reasoning", total="total"),

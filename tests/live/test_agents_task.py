@@ -10,6 +10,7 @@ import pytest
 
 from agentlab import Gateway, Recordings, Scenario, ScriptedModel, Step
 from agentlab.agents.catalogue import AGENTS
+from agentlab.frames.audit import audit
 
 from .agent_studies import (
     ALL,
@@ -180,3 +181,23 @@ def test_numbers_hold_no_text(dialogue, name):
     folder, _ = _run(dialogue, name)
     for file in folder.rglob("*"):
         assert not file.is_file() or SECRET not in file.read_text(errors="replace"), file.name
+
+
+#: What an agent's own counts leave out, as far as is known of the pinned versions.
+_LEAVES_OUT = {("opencode", "message"): "omits_requests", ("gemini_cli", "usage"): "omits_reasoning"}
+
+
+@pytest.mark.parametrize("study", ["task", "dialogue"])
+def test_the_agents_own_counts_read_rightly_are_the_gateways(study, request) -> None:
+    """Messages, results and the files they leave: each source agrees with what crossed the wire."""
+    found = audit(request.getfixturevalue(study))
+    rows = {(row["arm"], row["source"]): row for _, row in found.iterrows()}
+    known = {"agrees", *_LEAVES_OUT.values()}
+    assert {key: row["finding"] for key, row in rows.items() if row["finding"] not in known} == {}
+    assert {arm for arm, source in rows if source == "transcript"} == set(found["arm"]) - {"mini_swe_agent"}
+    assert "cumulative" in rows["codex", "transcript"]["flags"]
+
+
+def test_what_the_agents_leave_out_is_found(task) -> None:
+    found = audit(task).set_index(["arm", "source"])["finding"]
+    assert {key: found[key] for key in _LEAVES_OUT} == _LEAVES_OUT

@@ -104,7 +104,7 @@ def test_gemini_and_opencode_count_reasoning_beside_the_output(tmp_path: Path) -
     write(tmp_path, ".gemini/tmp/ws/chats/session-1.jsonl", {"sessionId": "s"}, row, row)
     usages, _ = read("gemini_cli", tmp_path)
     assert (usages[0]["output_tokens"], usages[0]["reasoning_tokens"]) == (13, 6)
-    database(tmp_path / ".local/share/opencode/opencode.db", "message")
+    database(tmp_path / "opencode.db", "message")
     usages, files = read("opencode", tmp_path)
     assert (usages[0]["output_tokens"], usages[0]["cache_read_tokens"], files[0]["schema"]) == (
         12,
@@ -114,7 +114,6 @@ def test_gemini_and_opencode_count_reasoning_beside_the_output(tmp_path: Path) -
 
 
 def database(file: Path, table: str) -> None:
-    file.parent.mkdir(parents=True)
     tokens = {"input": 9, "output": 6, "reasoning": 6, "cache": {"read": 4, "write": 0}}
     with sqlite3.connect(file) as made:
         made.execute(f"create table {table} (id text, data text)")
@@ -126,7 +125,7 @@ def database(file: Path, table: str) -> None:
 
 @pytest.mark.parametrize("table", ["message_v2", "session"])
 def test_a_renamed_table_is_loud(tmp_path: Path, table: str) -> None:
-    database(tmp_path / ".local/share/opencode/opencode.db", table)
+    database(tmp_path / "opencode.db", table)
     usages, files = read("opencode", tmp_path)
     assert not usages and (files[0]["n_rows"], files[0]["schema"]) == (0, "unknown")
 
