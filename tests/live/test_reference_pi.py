@@ -59,7 +59,7 @@ def rows(recs: Recordings, arm: str, kind: str) -> list[dict[str, Any]]:
 
 def test_both_answer_and_send_the_same_bytes(recs: Recordings) -> None:
     assert list(recs.runs["result"]) == ["answered"] * 2
-    assert recs.runs["eligible"].all()
+    assert recs.runs["eligible"].all(), recs.issues[["code", "detail"]].to_string()
     requests = recs.requests.set_index("arm")
     columns = ["prompt_hash", "canonical_bytes", "prefix_bytes", "input_total_tokens", "cache_read_tokens"]
     columns += ["output_tokens", "finish", "append_only", "cost_usd", "n_tools"]
