@@ -60,10 +60,10 @@ def __getattr__(name: str) -> object:
     elif name in _WHERE:
         value = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
     else:
-        import sys
+        from .errors import did_you_mean  # in the message: a notebook does not show Python's own suggestion
 
-        found = sys.modules[__name__]  # with it, Python says "Did you mean: 'record'?"
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=found)
+        near = did_you_mean(name, __all__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near}")
     globals()[name] = value
     return value
 
