@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import json
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
@@ -47,7 +48,7 @@ def arms_of(options: argparse.Namespace) -> dict[str, OpenCode]:
             raise ConfigError(f"--arm {name!r}: a name comes first, then KEY=VALUE")
         if name in arms:
             raise ConfigError(f"--arm {name!r} is given twice")
-        own = dict(_setting(setting, known) for setting in settings)
+        own = dict(setting(text, known, "OpenCode") for text in settings)
         arms[name] = OpenCode(**(base | own))
     return arms
 
@@ -101,10 +102,31 @@ def _auth(options: argparse.Namespace) -> tuple[str, str] | None:
     return user, password
 
 
-def _setting(text: str, known: list[str]) -> tuple[str, Any]:
+def setting(text: str, known: Sequence[str], who: str) -> tuple[str, Any]:
+    """Read a setting of an arm.
+
+    Parameters
+    ----------
+    text : str
+        ``KEY=VALUE``; a value that begins like JSON is read as such.
+    known : sequence of str
+        Keys that there are.
+    who : str
+        Whose they are, for the message.
+
+    Returns
+    -------
+    tuple of str and object
+        Key and value.
+
+    Raises
+    ------
+    ConfigError
+        No such key, or a value that is not JSON.
+    """
     key, equals, value = text.partition("=")
     if not equals or key not in known:
-        raise ConfigError(f"--arm setting {key!r}: write KEY=VALUE; OpenCode knows {', '.join(known)}")
+        raise ConfigError(f"--arm setting {key!r}: write KEY=VALUE; {who} knows {', '.join(known)}")
     if value in ("true", "false", "null") or value.startswith(("[", "{", '"')):
         try:
             return key, json.loads(value)

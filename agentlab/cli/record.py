@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
+from .agents import add as add_agents
 from .arms import arms_of
-from .completing import completes, studies
 from .gateway import add_limits, gateway_of
 from .original import check_report, header, server, write_report
 from .outcome import judge, say
 from .parser import Parser, whole
-from .scenarios import NAMED, scenario_of
+from .scenarios import scenario_of
+from .study import Group, add_asked, add_how, recorded
 
 _USAGE = """agentlab record opencode [--model PROVIDER/MODEL] [--arm NAME [KEY=VALUE ...]]...
            [--gateway-script NAME | --gateway URL [--gateway-key-env NAME]
@@ -46,7 +47,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
     shared : argparse.ArgumentParser
         Options of every command.
     """
-    text = "record a study of an agent"
+    text = "record a study of agents"
     agents = commands.add_parser("record", help=text, description=text).add_subparsers(
         required=True, metavar="AGENT"
     )
@@ -60,16 +61,14 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
     )
     _add_what(parser.add_argument_group("what is measured"))
     _add_server(parser.add_argument_group("a server that runs already"))
-    _add_asked(parser.add_argument_group("what is asked"))
-    _add_how(parser.add_argument_group("how"))
+    add_asked(parser.add_argument_group("what is asked"), "the first; with --report the second")
+    add_how(parser.add_argument_group("how"))
     _add_report(parser.add_argument_group("the original cache script's report"))
     parser.set_defaults(command=_run, parser=parser)  # its own usage, not that of `record`
+    add_agents(agents, shared)
 
 
-_Group = argparse._ArgumentGroup  # pyright: ignore[reportPrivateUsage] (argparse gives it no other name)
-
-
-def _add_what(group: _Group) -> None:
+def _add_what(group: Group) -> None:
     group.add_argument(
         "--model",
         metavar="PROVIDER/MODEL",
@@ -97,7 +96,7 @@ def _add_what(group: _Group) -> None:
     add_limits(group)
 
 
-def _add_server(group: _Group) -> None:
+def _add_server(group: Group) -> None:
     group.add_argument(
         "--server", type=server, metavar="URL", help="measure it, in place of a server of our own per arm"
     )
@@ -124,52 +123,7 @@ def _add_server(group: _Group) -> None:
     )
 
 
-def _add_asked(group: _Group) -> None:
-    scenario = group.add_argument(
-        "--scenario",
-        metavar="NAME",
-        help=f"{', '.join(NAMED)} (default: the first; with --report the second), or a scenario's .json file",
-    )
-    completes(scenario, _names_or_files)
-    group.add_argument("--turn", action="append", metavar="TEXT", help="a prompt of your own; repeatable")
-    group.add_argument("--require", action="append", metavar="NEED", help="with --turn: text or tool:NAME")
-    group.add_argument(
-        "--timeout", type=float, metavar="S", help="longest turn, in seconds (default 600; cache-report 120)"
-    )
-    group.add_argument("--timeout-ms", type=whole(1), metavar="MS", help="the same, in milliseconds")
-    group.add_argument("--start", type=float, metavar="S", help="until a server is ready (default 30)")
-    group.add_argument("--stall", type=float, metavar="S", help="longest silence in a turn (default 60)")
-
-
-def _add_how(group: _Group) -> None:
-    group.add_argument("--runs", type=whole(1), default=10, metavar="N", help="runs of each arm (default 10)")
-    completes(
-        group.add_argument("--to", type=Path, metavar="FOLDER", help="default studies/<scenario>-<UTC>"),
-        studies,
-    )
-    group.add_argument("--exists", choices=("resume", "refuse", "replace"), default="resume")
-    group.add_argument("--order", choices=("interleaved", "sequential"), default="interleaved")
-    group.add_argument(
-        "--seed", type=whole(0), metavar="N", help="of the order; drawn and stored when absent"
-    )
-    group.add_argument("--host", choices=("auto", "kernel", "process", "inline"), default="auto")
-    group.add_argument(
-        "--detach",
-        type=float,
-        metavar="S",
-        help="the study outlives this command, at most S seconds; agentlab attach follows it",
-    )
-    group.add_argument(
-        "--quiet-wait",
-        type=whole(0),
-        metavar="S",
-        help="longest wait before a run until the machine is quiet; else the run is marked (default 20)",
-    )
-    group.add_argument("--keep", choices=("numbers", "content"), default="numbers")
-    group.add_argument("--progress", choices=("auto", "text", "none"), default="auto")
-
-
-def _add_report(group: _Group) -> None:
+def _add_report(group: Group) -> None:
     group.add_argument(
         "--report",
         "--output",
@@ -185,15 +139,7 @@ def _add_report(group: _Group) -> None:
     group.add_argument("--overwrite", action="store_true", help="the report may exist")
 
 
-def _names_or_files(prefix: str, **_: Any) -> list[str]:  # noqa: ANN401
-    files = (str(path) for path in sorted(Path().glob("*.json")))
-    return [name for name in (*NAMED, *files) if name.startswith(prefix)]
-
-
 def _run(options: argparse.Namespace) -> int:
-    from ..engine import record
-    from ..engine.study import Quiet
-
     parser: Parser = options.parser
     try:
         check_report(options)
@@ -201,23 +147,7 @@ def _run(options: argparse.Namespace) -> int:
         scenario, arms = scenario_of(options), arms_of(options)
     except ConfigError as error:
         parser.fault(error)
-    more: dict[str, Any] = {} if options.detach is None else {"detach": options.detach}
-    if options.quiet_wait is not None:
-        more["quiet"] = Quiet(wait_s=options.quiet_wait)
-    recordings = record(
-        scenario,
-        arms,
-        runs=options.runs,
-        to=options.to,
-        exists=options.exists,
-        order=options.order,
-        seed=options.seed,
-        gateway=gateway,
-        host=options.host,
-        keep=options.keep,
-        progress=options.progress,
-        **more,
-    ).result()
+    recordings = recorded(options, scenario, arms, gateway)
     print(recordings)
     if options.report:
         (driver,) = arms.values()

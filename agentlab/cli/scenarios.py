@@ -1,4 +1,4 @@
-"""What ``agentlab record`` asks of an agent: the two scenarios that have a name, a file, or prompts."""
+"""What ``agentlab record`` asks of an agent: a scenario that has a name, a file, or prompts."""
 
 from __future__ import annotations
 
@@ -36,16 +36,28 @@ CACHE_REPORT = Scenario(
     timeouts=Timeouts(prompt=120),
     warmup="original",
 )
-NAMED = {scenario.name: scenario for scenario in (CACHE_PROBE, CACHE_REPORT)}
+
+#: The study of notebooks/40_gateway.ipynb, on the folder that is shipped as data/task.
+TASK = Scenario(
+    "task",
+    turns=[
+        "In notes.txt change the colour from red to blue. Then count the lines of notes.txt and data.csv. "
+        "Then answer in one sentence."
+    ],
+    require=("text",),
+)
+NAMED = {scenario.name: scenario for scenario in (CACHE_PROBE, CACHE_REPORT, TASK)}
 
 
-def scenario_of(options: argparse.Namespace) -> Scenario:
+def scenario_of(options: argparse.Namespace, *, default: Scenario | None = None) -> Scenario:
     """Make the scenario.
 
     Parameters
     ----------
     options : argparse.Namespace
         Parsed options.
+    default : Scenario, optional
+        Taken when none is named; absent: the cache probe, or the cache report's.
 
     Returns
     -------
@@ -60,7 +72,7 @@ def scenario_of(options: argparse.Namespace) -> Scenario:
         raise ConfigError("give --scenario or --turn, not both")
     if options.require and not options.turn:
         raise ConfigError("--require goes with --turn; a scenario has its own")
-    default = CACHE_REPORT if options.report else CACHE_PROBE
+    default = default or (CACHE_REPORT if options.report else CACHE_PROBE)
     if options.turn:
         scenario = Scenario("prompts", turns=options.turn, require=options.require or ("text",))
     elif options.scenario is None:

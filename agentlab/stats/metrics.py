@@ -24,6 +24,7 @@ __all__ = [
     "PREFIX_LOST",
     "PREFIX_REUSE",
     "REQUESTS",
+    "REQUEST_BYTES",
     "START_CPU",
     "TOOL_FAILURES",
     "TTFT",
@@ -197,6 +198,10 @@ CHARGED = Metric(
 REQUESTS = Metric(
     name="REQUESTS", table="requests", where={"counted": True}, aggregate="count", unit="requests",
     better="lower", label="model requests per run",
+)  # fmt: skip
+REQUEST_BYTES = Metric(
+    name="REQUEST_BYTES", table="requests", column="body_bytes", where={"counted": True},
+    aggregate="sum", unit="bytes", better="lower", label="bytes sent per run",
 )  # fmt: skip
 INPUT_TOKENS = Metric(
     name="INPUT_TOKENS", table="requests", column="input_total_tokens", where={"counted": True},
