@@ -27,6 +27,7 @@ from .agent_studies import (
 )
 
 SECRET = "Zweitaktgemisch"
+SYSTEM = "Speak as Rumpelstilzchen would."
 HAZARD = f"--help @nobody -y is how this prompt begins, and {SECRET} is in it."
 
 
@@ -34,7 +35,15 @@ HAZARD = f"--help @nobody -y is how this prompt begins, and {SECRET} is in it."
 def task(real_agents, tmp_path_factory) -> Recordings:
     folder = tmp_path_factory.mktemp("task")
     network = "loopback" if IS_ROOT else "open"
-    arms = {name: agent(name, folder / "workspace", network=network) for name in ALL}
+    arms = {
+        name: agent(
+            name,
+            folder / "workspace",
+            network=network,
+            system=SYSTEM if AGENTS[name].takes_system else None,
+        )
+        for name in ALL
+    }
     gateway = Gateway(scripted(), max_requests=20)
     scenario = Scenario("task", turns=[TASK], timeouts=TIMEOUTS)
     return recorded(scenario, arms, folder, keep="content", gateway=gateway)
@@ -128,6 +137,25 @@ def test_what_it_counts_itself_fits_the_gateway(task, name):
     uncached = sum(event["input_uncached_tokens"] for event in told)
     assert read == main["cache_read_tokens"].sum()
     assert uncached + read == main["input_total_tokens"].sum()
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if AGENTS[name].takes_system])
+def test_a_system_text_reaches_the_model(task, name):
+    folder, _ = _run(task, name)
+    bodies = [e["content"] for e in events(folder, "gateway.jsonl") if e["kind"] == "request.begin"]
+    assert sum(SYSTEM in json.dumps(body) for body in bodies) >= 4
+
+
+def test_the_auditor_agrees_with_their_own_counts(task):
+    found = task.table("audit")
+    told = found[found["source"] != "none"]
+    assert set(told["arm"]) == set(ALL)
+    others = {
+        "opencode": "omits_requests",  # its title
+        "gemini_cli": "omits_reasoning",  # in its report; its transcript holds it
+    }
+    for row in told.itertuples():
+        assert row.finding in ("agrees", others.get(row.arm)), (row.arm, row.source, row.detail)
 
 
 def test_nothing_of_an_agent_lives_on(task):
