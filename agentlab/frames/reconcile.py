@@ -81,9 +81,8 @@ def distinct(reports: Sequence[Report]) -> list[Report]:
     list of Report
         In order; the last one of a message, whatever its file and session.
     """
-    named = {report.message: report for report in reports if report.message is not None}
-    last = {id(report) for report in named.values()}
-    return [report for report in reports if report.message is None or id(report) in last]
+    last = {report.message: at for at, report in enumerate(reports)}
+    return [r for at, r in enumerate(reports) if r.message is None or last[r.message] == at]
 
 
 def differences(values: Iterable[int]) -> list[int]:
