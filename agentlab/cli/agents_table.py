@@ -42,12 +42,17 @@ def agents_table(recordings: Recordings) -> str:
     str
         ``-`` where nothing is known.
     """
+    import warnings
+
     import pandas as pd
 
+    from ..errors import UnstableWarning
     from ..stats.compare import compare
     from ..stats.metrics import named
 
-    estimates = compare(recordings, *(named(name) for name in _COLUMNS), n_resamples=200)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnstableWarning)  # of intervals, which are not shown
+        estimates = compare(recordings, *(named(name) for name in _COLUMNS), n_resamples=200)
     levels: dict[Any, Any] = (
         estimates[estimates["kind"] == "level"].set_index(["arm", "metric"])["estimate"].to_dict()
     )
