@@ -74,40 +74,65 @@ def cpu_s(pids: list[int]) -> float | None:
     return total / _TICK if seen else None
 
 
-def remotes(pids: list[int]) -> set[Remote] | None:
-    """List the connections of processes that leave this machine's loopback.
+class Connections:
+    """Find the connections of processes that leave this machine's loopback.
 
-    Parameters
+    The kernel takes milliseconds to spell its table of connections, so that it is asked only when a socket
+    is new, a few times each (a socket is made before it is connected).
+
+    Attributes
     ----------
-    pids : list of int
-        As :func:`tree` returns them.
-
-    Returns
-    -------
-    set of Remote or None
-        Connections that exist, or are being made, at this moment; None: they cannot be read.
+    readable : bool
+        Whether sockets could be looked at so far.
     """
-    inodes: set[str] = set()
-    tables: dict[str, list[str]] = {}
-    readable = False
-    for pid in pids:
+
+    _LOOKS = 4
+
+    def __init__(self) -> None:
+        self.readable = False
+        self._looks: dict[str, int] = {}
+
+    def look(self, pids: list[int]) -> set[Remote]:
+        """Look at the sockets of some processes.
+
+        Parameters
+        ----------
+        pids : list of int
+            As :func:`tree` returns them.
+
+        Returns
+        -------
+        set of Remote
+            Where those lead that are connected, or being connected, at this moment, and were not seen to be
+            something else before.
+        """
+        sockets: dict[str, int] = {}
+        for pid in pids:
+            for inode in self._sockets(pid):
+                sockets[inode] = pid
+        wanted = {inode for inode in sockets if self._looks.get(inode, 0) < self._LOOKS}
+        if not wanted:
+            return set()
+        for inode in wanted:
+            self._looks[inode] = self._looks.get(inode, 0) + 1
+        tables = _tables(sockets[next(iter(wanted))])
+        return {
+            remote
+            for protocol, lines in tables.items()
+            for line in lines
+            if (remote := _remote(protocol, line, wanted)) is not None
+        }
+
+    def _sockets(self, pid: int) -> set[str]:
+        found: set[str] = set()
         with contextlib.suppress(OSError):
             for entry in os.scandir(f"/proc/{pid}/fd"):
                 with contextlib.suppress(OSError):
                     target = os.readlink(entry.path)  # noqa: PTH115 (ten times a second)
                     if target.startswith("socket:["):
-                        inodes.add(target[8:-1])
-            readable = True
-            if not tables:
-                tables = _tables(pid)
-    if not readable or not tables:
-        return None
-    return {
-        remote
-        for protocol, lines in tables.items()
-        for line in lines
-        if (remote := _remote(protocol, line, inodes)) is not None
-    }
+                        found.add(target[8:-1])
+            self.readable = True
+        return found
 
 
 def _tables(pid: int) -> dict[str, list[str]]:

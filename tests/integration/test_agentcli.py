@@ -9,6 +9,7 @@ import asyncio
 import dataclasses
 import json
 import os
+import socket
 import sys
 import textwrap
 import time
@@ -139,7 +140,7 @@ def test_a_turn_is_told_whole(standin, tmp_path):
     assert {e["session"] for e in events(recs) if "session" in e} == {"s-1"}
     first, begin, end = (one(recs, f"process.{name}") for name in ("first_request", "begin", "end"))
     assert begin["t"] < first["t"] < end["t"]
-    assert 0 < first["cpu_s"] <= end["cpu_s"] + 0.02
+    assert 0 < first["cpu_s"] <= end["cpu_s"]
     assert end["exit_code"] == 0
     row = recs.runs.iloc[0]
     assert row["result"] == "answered"
@@ -313,3 +314,30 @@ def test_look_ups_of_an_agent_are_recorded(standin, tmp_path):
     assert one(recs, "result")["status"] == "answered"
     assert {e["name"] for e in events(recs) if e["kind"] == "lookup"} == {"telemetry.example.com"}
     assert recs.runs.iloc[0]["n_lookups"] >= 1
+
+
+def test_connections_to_elsewhere_are_sampled(standin, tmp_path):
+    """A datagram socket that is connected; nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        routed = probe.connect_ex(("192.0.2.1", 9)) == 0
+    code = """
+        import socket
+        away = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        away.connect_ex(("192.0.2.1", 9))
+        say(type="session", id="s")
+        text = ask()
+        time.sleep(0.3)
+        end(text)
+    """
+    recs = study(standin(code), tmp_path / "s")
+    seen = [(e["protocol"], e["address"], e["port"]) for e in events(recs) if e["kind"] == "connection"]
+    assert seen == ([("udp", "192.0.2.1", 9)] if routed else [])
+    assert one(recs, "outward")["n_connections"] == len(seen)
+
+
+def test_an_agents_own_words_are_no_way_out_for_text(standin, tmp_path):
+    code = 'say(type="session", id="s"); ask(); end("x", "a whole sentence of Zweitaktgemisch")'
+    recs = study(standin(code), tmp_path / "s")
+    result = one(recs, "result")
+    assert (result["status"], result["reason"], result["stop"]) == ("error", "other", "other")
+    assert "Zweitaktgemisch" not in json.dumps(events(recs))

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from ...scenario import Timeouts
 from ...wire.children import Child
 from ...wire.jsonl import JSONLines, Record
-from ...wire.proctree import Remote, cpu_s, remotes, tree
+from ...wire.proctree import Connections, Remote, cpu_s, tree
 from .verdict import Cut
 
 #: How long output is awaited that others of its process group may still hold open.
 _DRAIN_S = 1.0
 _FASTEST_S = 0.05
+_FARTHEST_NS = 500_000_000
 
 
 class Watch:
@@ -29,8 +30,6 @@ class Watch:
         Stamp (ns) and CPU time (s) of the tree.
     seen : dict
         Connections that left this machine, and when they were first seen.
-    readable : bool
-        Whether connections could be read at all.
     n_processes : int
         Most processes at once.
     """
@@ -38,10 +37,9 @@ class Watch:
     def __init__(self, child: Child, *, outward: bool) -> None:
         self.samples: list[tuple[int, float]] = [(time.monotonic_ns(), 0.0)]
         self.seen: dict[Remote, int] = {}
-        self.readable = False
         self.n_processes = 0
         self._child = child
-        self._outward = outward
+        self._connections = Connections() if outward else None
         self._began = time.monotonic_ns()
 
     async def run(self) -> None:
@@ -57,11 +55,14 @@ class Watch:
         self.n_processes = max(self.n_processes, len(pids))
         if spent is not None:
             self.samples.append((now, spent))
-        found = remotes(pids) if self._outward else None
-        if found is not None:
-            self.readable = True
-            for remote in found:
+        if self._connections is not None:
+            for remote in self._connections.look(pids):
                 self.seen.setdefault(remote, now)
+
+    @property
+    def readable(self) -> bool:
+        """Whether connections could be read at all."""
+        return self._connections is not None and self._connections.readable
 
     def end(self, t: int, cpu_s: float | None) -> None:
         """Take the exact CPU time at the end for the last sample."""
@@ -80,10 +81,12 @@ class Watch:
         -------
         tuple of float or None
             Seconds, linearly between the two samples around it, and the time between those, ms. None: it
-            lies outside of them.
+            lies outside of them, or they are too far apart (0.5 s, and a fifth of the time until then).
         """
         for (t0, a), (t1, b) in zip(self.samples, self.samples[1:], strict=False):
             if t0 <= t <= t1:
+                if t1 - t0 > max(_FARTHEST_NS, (t1 - self._began) // 5):
+                    return None
                 return a + (b - a) * (t - t0) / max(1, t1 - t0), (t1 - t0) / 1e6
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,8 @@ from .network import Loopback
 from .process import Watch, follow
 from .verdict import Cut, Verdict, judge
 
+#: What an agent's word for its end looks like; anything longer may be a text.
+_WORD = re.compile(r"[A-Za-z0-9_.:<>-]{1,60}")
 #: Linux passes at most 128 KiB in one argument.
 _MAX_ARGUMENT_BYTES = 128 * 1024 - 1
 _STDERR_KEPT = 64 * 1024
@@ -164,10 +167,16 @@ class CLISession:
 
     def _note(self, note: Note, t: int) -> None:
         fields = dict(note.fields)
+        if note.kind in ("message", "agent.error"):
+            fields |= {key: _word(str(fields[key])) for key in ("finish", "error", "name") if key in fields}
         if note.kind == "message":
             fields.setdefault("parent", f"turn-{self._turn}")
         elif note.kind in ("usage", "agent.error", "compacted"):
             fields["turn"] = self._turn
+        if note.kind == "compacted":
+            self._run.issue("compaction")
+        elif note.kind == "status" and fields.get("state") == "retry":
+            self._run.issue("retry")
         self._emit(note.kind, t, fields, note.content)
 
     def _emit(
@@ -276,10 +285,11 @@ class CLISession:
         self._emit("process.end", over, {**turn, **code, **cost, **most})
         visible = len("".join(outcome.answer.split()))
         fields: dict[str, Any] = {**turn, "text_chars": visible, "source": "process"}
-        if outcome.stop is not None:
-            fields["finish"] = outcome.stop
+        stop = _word(outcome.stop)
+        if stop is not None:
+            fields["finish"] = stop
         if verdict.status != "answered":
-            fields["error"] = verdict.reason
+            fields["error"] = _word(verdict.reason)
         content = {"text": outcome.answer, "reason": outcome.reason}
         if verdict.status != "stopped":
             self._emit("turn.reply", over, fields, content)
@@ -290,8 +300,8 @@ class CLISession:
         )
         self._result = {
             "status": verdict.status,
-            "reason": verdict.reason,
-            "stop": outcome.stop,
+            "reason": _word(verdict.reason),
+            "stop": stop,
             "answer_chars": len(outcome.answer),
             "n_turns": self._turn,
             **code,
@@ -304,7 +314,7 @@ class CLISession:
         if verdict.status == "answered":
             return
         about = {"driver": "agentcli", "run_id": self._run.run_id, "phase": "turn"}
-        text = f"{self._agent.title} did not answer turn {self._turn}: {verdict.reason}"
+        text = f"{self._agent.title} did not answer turn {self._turn}: {_word(verdict.reason)}"
         if verdict.status == "timeout":
             code = "turn_stalled" if verdict.reason == "stall" else "turn_timeout"
             raise DriverTimeout(text, code=code, **about)
@@ -321,3 +331,7 @@ class CLISession:
         result = {key: value for key, value in self._result.items() if value is not None}
         self._emit("result", time.monotonic_ns(), result)
         self._emit("session.close", time.monotonic_ns(), {"deleted": True})
+
+
+def _word(said: str | None) -> str | None:
+    return said if said is None or _WORD.fullmatch(said) else "other"

@@ -93,9 +93,11 @@ def test_a_verdict_ends_its_turn(verdict, ended):
 
 def test_cpu_time_lies_between_two_samples():
     watch = Watch(SimpleNamespace(pid=1), outward=False)
-    watch.samples = [(0, 0.0), (100_000_000, 0.1), (300_000_000, 0.5)]
+    watch._began = 0
+    watch.samples = [(0, 0.0), (100_000_000, 0.1), (300_000_000, 0.5), (9_300_000_000, 0.9)]
     assert watch.cpu_at(200_000_000) == (pytest.approx(0.3), pytest.approx(200.0))
-    assert watch.cpu_at(400_000_000) is None
+    assert watch.cpu_at(400_000_000) is None, "between samples that are 9 s apart"
+    assert watch.cpu_at(9_900_000_000) is None
     assert watch.cpu_at(-1) is None
 
 
@@ -105,7 +107,10 @@ def test_a_process_tree_holds_itself():
     assert (proctree.cpu_s(pids) or 0) > 0
     assert proctree.tree(2**22 + 1) == []
     assert proctree.cpu_s([2**22 + 1]) is None
-    assert proctree.remotes([2**22 + 1]) is None
+    nobody = proctree.Connections()
+    assert nobody.look([2**22 + 1]) == set()
+    assert not nobody.readable
+    assert proctree.Connections().look([os.getpid()]) == set()
 
 
 def test_connections_of_others_and_of_loopback_are_no_connections():
