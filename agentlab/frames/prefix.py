@@ -34,7 +34,7 @@ def prefix_columns(request: Request, input_tokens: int | None) -> dict[str, Any]
     begin = exchange.begin
     canonical, prefix = as_count(begin.get("canonical_bytes")), as_count(begin.get("prefix_bytes"))
     lost = as_count(begin.get("lost_bytes"))
-    tokens = _lost_tokens(lost, canonical, input_tokens)
+    tokens = _lost_tokens(lost, canonical, prefix, input_tokens)
     return {
         "n_tools": as_count(begin.get("n_tools")),
         "n_messages": as_count(begin.get("n_messages")),
@@ -57,12 +57,15 @@ def prefix_columns(request: Request, input_tokens: int | None) -> dict[str, Any]
     }
 
 
-def _lost_tokens(lost: int | None, canonical: int | None, input_tokens: int | None) -> float | None:
+def _lost_tokens(
+    lost: int | None, canonical: int | None, prefix: int | None, input_tokens: int | None
+) -> float | None:
+    """Estimate what was sent again: what was dropped for good costs nothing more."""
     if lost == 0:
         return 0.0
-    if lost is None or input_tokens is None or not canonical:
+    if lost is None or prefix is None or input_tokens is None or not canonical:
         return None
-    return lost * input_tokens / canonical
+    return max(0, min(lost, canonical - prefix)) * input_tokens / canonical
 
 
 def _lost_usd(tokens: float | None, end: Event) -> float | None:

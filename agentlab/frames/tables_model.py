@@ -222,7 +222,8 @@ REQUESTS = Table(
         Column(
             "lost_tokens",
             "Float64",
-            "Estimate: lost_bytes at this request's own tokens per canonical byte.",
+            "Estimate of what was sent again: lost_bytes, at most those sent beyond the prefix, at the "
+            "request's own tokens per canonical byte.",
             source="lost_bytes, input_total_tokens, canonical_bytes",
             title="Prefix lost",
         ),

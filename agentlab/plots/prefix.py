@@ -243,7 +243,7 @@ def _legend(ax: Axes, *, lost: bool) -> None:
 
     handles = [
         Patch(facecolor=_SHARED, edgecolor=INK, linewidth=0.4, label="shared with the request before"),
-        Patch(facecolor=_NEW, edgecolor=INK, linewidth=0.4, label="new"),
+        Patch(facecolor=_NEW, edgecolor=INK, linewidth=0.4, label="sent beyond it"),
     ]
     if lost:
         handles.append(
@@ -294,5 +294,6 @@ def _summary(arm: str, own: pd.DataFrame) -> str:
     for amount, unit in zip(amounts, ("tokens", "USD"), strict=True):
         if len(amount) and sum(amount):
             number = sum(map(float, amount)) / n_runs
-            said += f", about {f'{number:,.0f}' if unit == 'tokens' else words.value(number)} {unit}"
+            text = f"{number:,.0f} tokens sent again" if unit == "tokens" else f"{words.value(number)} USD"
+            said += f", about {text}"
     return f"{said}."

@@ -481,6 +481,14 @@ def test_nothing_lost_costs_nothing_and_unknown_tokens_lose_an_unknown_number(ta
     assert list(frame["lost_usd"].fillna(-1)) == [0, -1]
 
 
+def test_what_was_dropped_for_good_is_not_sent_again(talk):
+    """After a compaction 90,000 bytes are gone, and 1,500 are sent beyond the prefix."""
+    talk.message("a1", 10, 100)
+    talk.begin(1, 20, canonical_bytes=2000, prefix_bytes=500, lost_bytes=90_000)
+    talk.end(1, 60, **TOKENS)
+    assert talk.requests().loc[0, "lost_tokens"] == 1500 * 8410 / 2000
+
+
 def test_a_refused_request_cost_nothing_and_is_not_counted(talk):
     talk.message("a1", 10, 600, error="APIError", finish=None)
     talk.begin(1, 100)

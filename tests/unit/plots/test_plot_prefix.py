@@ -75,7 +75,7 @@ def test_the_state_and_the_segment_are_said_once_each(recs, look):
 def test_the_caption_counts_what_was_lost(recs, look):
     said = look.said(al.plot_prefix(recs).figure)
     assert "grows: 79.6 % of the bytes shared, first requests left out; lost per run: 0 bytes." in said
-    assert "lost per run: 550 bytes, about 138 tokens, about 0.000550 USD." in said
+    assert "lost per run: 550 bytes, about 138 tokens sent again, about 0.000550 USD." in said
     assert "4 runs of 4 drawn." in said
 
 
