@@ -41,8 +41,8 @@ CACHE_REPORT = Scenario(
 TASK = Scenario(
     "task",
     turns=[
-        "In notes.txt change the colour from red to blue. Then count the lines of notes.txt and data.csv. "
-        "Then answer in one sentence."
+        "Session marker: {nonce}. In notes.txt change the colour from red to blue. Then count the lines of "
+        "notes.txt and data.csv. Then answer in one sentence."
     ],
     require=("text",),
 )

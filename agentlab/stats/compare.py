@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -12,7 +14,11 @@ from .metrics import Interval, Metric, named, names
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .estimates import Row
     from .runs import TableSource
+
+#: More withheld intervals than these are told by metric.
+_NAMED = 6
 
 
 def compare(
@@ -106,15 +112,23 @@ def compare(
         reference = runs.arms[0]
     method = Method(interval, float(level), Draws(int(seed), int(n_resamples)))
     made = list(rows(runs, chosen, reference, paired, method))
-    equal = [f"{row.metric.name} ({row.kind}, {row.arm})" for row in made if "constant" in row.outcome.flags]
+    equal = [row for row in made if "constant" in row.outcome.flags]
     if equal:
-        message = f"all runs are equal, so no interval is given: {', '.join(equal)}"
+        message = f"all runs are equal, so no interval is given: {_listed(equal)}"
         warnings.warn(message, UnstableWarning, stacklevel=2)
     frame = Estimates(to_frame(made, level=float(level), seed=None if method.parity else int(seed)))
     studies = getattr(recs, "studies", None) or [{"name": name} for name in runs.studies]
     labels = {metric.name: metric.title for metric in chosen}
     frame.attrs["agentlab"] = {"studies": studies, "reference": reference, "labels": labels}
     return frame
+
+
+def _listed(made: Sequence[Row]) -> str:
+    """Name rows of estimates: each of a few, by metric when they are many."""
+    if len(made) <= _NAMED:
+        return ", ".join(f"{row.metric.name} ({row.kind}, {row.arm})" for row in made)
+    counts = Counter(row.metric.name for row in made)
+    return ", ".join(f"{name} ({n} estimates)" for name, n in counts.items())
 
 
 def _metric(metric: object) -> Metric:
