@@ -26,6 +26,7 @@ it, and what was measured stays.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -33,8 +34,27 @@ from typing import Any
 # `import agentlab` 100 modules, so `Interrupted` is made on first use (see __getattr__).
 
 
+_HERE = os.path.dirname(__file__) + os.sep  # noqa: PTH120 (pathlib would be the dearest import of all)
+
+
+def _callers_lines(error: BaseException) -> list[str]:
+    """Return what IPython shows of an error: the caller's own lines and the message.
+
+    The way through agentlab's code says nothing more; ``error.__traceback__`` still has it.
+    """
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = next((i for i, frame in enumerate(frames) if frame.filename.startswith(_HERE)), len(frames))
+    callers = [f for f in frames[:inside] if f"{os.sep}IPython{os.sep}" not in f.filename]
+    said = traceback.format_exception_only(type(error), error)
+    return "".join([*traceback.format_list(callers), *said]).rstrip("\n").splitlines()
+
+
 class AgentlabError(Exception):
     """Base of all errors that agentlab raises."""
+
+    _render_traceback_ = _callers_lines
 
 
 class ConfigError(AgentlabError, ValueError):
@@ -216,6 +236,8 @@ class InterruptedByUser(KeyboardInterrupt):
         What was measured.
     """
 
+    _render_traceback_ = _callers_lines
+
     def __init__(self, message: str = "", recordings: Any = None) -> None:  # noqa: ANN401
         super().__init__(message)
         self.recordings = recordings
@@ -264,6 +286,8 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
             recordings : Recordings, optional
                 What was measured.
             """
+
+            _render_traceback_ = _callers_lines
 
             def __init__(self, message: str = "", recordings: Any = None) -> None:  # noqa: ANN401
                 super().__init__(message)

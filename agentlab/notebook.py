@@ -1,6 +1,6 @@
 """Notebooks from outside and inside: check parameters before anything is spent, run headless, export.
 
-The functions that run and export need ``agentlab[batch]`` (papermill, nbconvert).
+The functions that run and export need papermill and nbconvert (the extra ``batch``).
 """
 
 from __future__ import annotations
@@ -230,4 +230,4 @@ def _need(name: str) -> Any:  # noqa: ANN401
     try:
         return import_module(name)
     except ImportError:
-        raise MissingExtra(f"{name} is needed for this. Run: pip install 'agentlab[batch]'") from None
+        raise MissingExtra(f"{name} is needed for this. Run: pip install papermill nbconvert") from None

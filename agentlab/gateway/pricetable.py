@@ -41,7 +41,7 @@ def look_up(model: str, day: str) -> Price:
     except ImportError:
         raise MissingExtra(
             "Price.of looks prices up in the package genai-prices, which is not installed: "
-            "pip install 'agentlab[prices]', or state the price: Price(input=..., output=...)"
+            "pip install genai-prices, or state the price: Price(input=..., output=...)"
         ) from None
     try:
         found = snapshot.get_snapshot().find_provider_model(name, None, provider, None)[1]

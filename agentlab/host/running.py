@@ -294,9 +294,10 @@ class Running:
 
     def _kept(self, how: str) -> str:
         state = self.state()
+        read = f": agentlab.load({state['folder']!r})" if state["finished"] else ""
         return (
-            f"The study {how}; {state['finished']} of {state['planned']} runs are kept: "
-            f"agentlab.load({state['folder']!r}). The same record(...) call resumes it."
+            f"The study {how}; {state['finished']} of {state['planned']} runs are kept{read}. "
+            "The same record(...) call resumes it."
         )
 
     if not TYPE_CHECKING:  # type checkers name what is not there themselves
@@ -312,7 +313,9 @@ class Running:
     def __repr__(self) -> str:
         state = self.state()
         arms = ", ".join(f"{name} {a['finished']}/{a['planned']}" for name, a in state["arms"].items())
-        return f"<Running {state['folder']}: {state['status']}, {arms}>"
+        # asyncio.run(al.record(...)) is refused by Python with this text in its message.
+        use = "; in a script .result() waits for it, in a notebook await" * (state["status"] == "running")
+        return f"<Running {state['folder']}: {state['status']}, {arms}{use}>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:  # noqa: ANN401
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..frames.evidence import Event, Issue, RunInfo
 from .loading import example, load
-from .recordings import Recording, Recordings
+from .recording import Recording
+from .recordings import Recordings
 
 __all__ = ["Event", "Issue", "Recording", "Recordings", "RunInfo", "example", "load"]

@@ -7,87 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from ..errors import ConfigError, did_you_mean
-from ..frames.evidence import EVENTS, GATEWAY, Event, Issue, RunInfo, read_events
+from ..frames.evidence import RunInfo
+from .recording import Recording
 from .source import Named, Source, tell_apart
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-class Recording:
-    """One run.
-
-    Parameters
-    ----------
-    info : RunInfo
-        What it is.
-    table : callable
-        Gives a table's rows of this run.
-
-    Examples
-    --------
-    >>> import agentlab as al
-    >>> run = al.load(al.example("cache"))[0]
-    >>> run.events[0]["kind"], len(run.table("turns"))
-    ('run.begin', 3)
-    """
-
-    def __init__(self, info: RunInfo, table: Any) -> None:  # noqa: ANN401
-        self.info = info
-        self._table = table
-
-    @property
-    def run_id(self) -> str:
-        """Id of the run."""
-        return self.info.run_id
-
-    @property
-    def arm(self) -> str:
-        """Condition."""
-        return self.info.arm
-
-    @property
-    def eligible(self) -> bool:
-        """True when the scenario was carried out and no issue discards the run."""
-        return self.info.eligible
-
-    @property
-    def path(self) -> Path | None:
-        """Folder of the run; None in a foreign file."""
-        return self.info.path
-
-    @property
-    def issues(self) -> tuple[Issue, ...]:
-        """Coded doubts."""
-        return self.info.issues
-
-    @property
-    def events(self) -> list[Event]:
-        """Evidence of the agent's side, as it was written."""
-        return read_events(self.path / EVENTS) if self.path else []
-
-    @property
-    def gateway_events(self) -> list[Event]:
-        """Evidence of the gateway's side, as it was written."""
-        return read_events(self.path / GATEWAY) if self.path else []
-
-    def table(self, name: str) -> pd.DataFrame:
-        """Return the run's rows of one table.
-
-        Parameters
-        ----------
-        name : str
-            Name of the table.
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
-        return self._table(name, self.info)
-
-    def __repr__(self) -> str:
-        state = "eligible" if self.eligible else "discarded: " + ", ".join(self.info.discard_codes)
-        return f"<Recording {self.info.study}/{self.run_id} arm {self.arm!r}, {self.info.status}, {state}>"
 
 
 class Recordings(Sequence[Recording]):
@@ -316,7 +241,7 @@ class Recordings(Sequence[Recording]):
         Raises
         ------
         ConfigError
-            ``runs`` has no such column.
+            ``runs`` has no such column, or no study here has such an arm.
 
         Examples
         --------
@@ -334,10 +259,21 @@ class Recordings(Sequence[Recording]):
         chosen = frame
         for name, wanted in columns.items():
             values = list(wanted) if isinstance(wanted, (list, tuple, set, frozenset)) else [wanted]
+            if name == "arm":
+                self._check_arms(values)
             hit = chosen[name].isin([v for v in values if v is not None]).fillna(False)
             chosen = chosen[hit | chosen[name].isna()] if None in values else chosen[hit]
         kept = set(zip(chosen["study"], chosen["run_id"], strict=True))
         return self._with([pair for pair in self._infos if (pair[1].study, pair[1].run_id) in kept])
+
+    def _check_arms(self, names: list[Any]) -> None:
+        """Refuse an arm that no study here has: nothing found would look like nothing measured."""
+        known = dict.fromkeys(arm for source in self._sources for arm in source.arms)
+        known |= dict.fromkeys(info.arm for named in self._named for info in named.runs)
+        for name in names:
+            if name is not None and name not in known:
+                near = did_you_mean(name, known)
+                raise ConfigError(f"there is no arm {name!r}; there are {', '.join(known)}{near}")
 
     def _with(self, infos: Iterable[tuple[int, RunInfo]]) -> Recordings:
         return Recordings(self._sources, [(at, info.run_id) for at, info in infos])

@@ -60,7 +60,7 @@ def write_page(notebook: Path, target: Path, *, title: str, code: bool = True) -
     try:
         from nbconvert import HTMLExporter
     except ImportError:
-        raise MissingExtra("nbconvert is needed for this. Run: pip install 'agentlab[batch]'") from None
+        raise MissingExtra("nbconvert is needed for this. Run: pip install papermill nbconvert") from None
 
     from traitlets.config import Config
 

@@ -188,6 +188,7 @@ COMPARING: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
     "one run": (lambda r, e: al.compare(r[0], "TTFT"), ("one run cannot be compared",)),
     "a misspelt column": (lambda r, e: r.where(armm="stable"), ("armm", "Did you mean 'arm'?")),
     "an arm for a number": (lambda r, e: r["stable"], ("recs.where(arm=...)",)),
+    "runs of a misspelt arm": (lambda r, e: r.where(arm="stabel"), ("stable, volatile", "Did you mean 'stable'?")),
     "a misspelt table": (lambda r, e: r.table("turn"), ("'turn'", "turns, requests")),
     "a plot of estimates as ttft": (lambda r, e: al.plot_ttft(e), ("Recordings", "turns")),
     "a plot of turns as estimates": (lambda r, e: al.plot_estimates(r.turns), ("compare(recs, ...)",)),
@@ -297,3 +298,13 @@ def test_no_agent_no_npm_no_place(monkeypatch, tmp_path):
 def test_a_scenario_that_says_nothing(here):
     running = record(al.Scenario("quiet"), runs=1, host="inline", quiet=None)
     assert "has no turns" in _message(running.result)
+
+
+def test_a_notebook_shows_the_callers_lines_and_the_message_only(recs):
+    with pytest.raises(AgentlabError) as caught:
+        al.compare(recs, "TTFT", reference="stabel")
+    lines = caught.value._render_traceback_()  # what IPython asks an error for
+    assert lines[-1].startswith("agentlab.errors.ConfigError: there is no arm 'stabel'")
+    assert any('al.compare(recs, "TTFT", reference="stabel")' in line for line in lines)
+    assert not any(al.errors.__file__.rpartition("/")[0] in line for line in lines)
+    assert len(lines) <= 8

@@ -95,7 +95,7 @@ def test_an_error_arrives_as_what_it_was(study: SimpleNamespace, name: str, kind
     for error in both_ways(Running(study, FakeHost(outcome))):
         assert type(error) is kind
         assert str(error).startswith(said)
-        assert f"0 of 2 runs are kept: agentlab.load({str(study.folder)!r})" in str(error)
+        assert "0 of 2 runs are kept. The same record(...) call resumes it." in str(error)
         assert not hasattr(error, "__notes__")
 
 
@@ -294,3 +294,11 @@ class TestDetached:
         began = module.time.time_ns() - 100 * 10**9
         running = Running(study, FakeHost({"status": "done"}), since_unix_ns=began)
         assert 100 <= running.state()["elapsed_s"] < 102
+
+
+def test_who_hands_it_to_asyncio_run_reads_what_to_do(study: SimpleNamespace) -> None:
+    host = FakeHost(None)
+    running = Running(study, host)
+    host.done.clear()
+    with pytest.raises((ValueError, TypeError), match=r"\.result\(\) waits for it"):
+        asyncio.run(running)  # type: ignore[arg-type]
