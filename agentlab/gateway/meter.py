@@ -124,6 +124,7 @@ class Meter:
         cap, source = request.max_output_tokens, "agent"
         if cap is None or cap <= 0:  # 0 and -1 mean "as much as you like" to some servers
             cap, source = self._cap, "assumed"
+            request = dataclasses.replace(request, max_output_tokens=None)
             capped = dialect.with_output_cap(request, cap)
             if capped is not None:
                 source, body = "injected", capped
@@ -177,6 +178,8 @@ class Meter:
         usage = exchange.usage
         if not (200 <= status < 300 and exchange.terminal_seen and usage.reason is None):
             return None, None
+        if usage.input_total_tokens == 0:  # no request is empty: these zeros stand for "not counted"
+            return None, None
         return reserved.price.charge(usage.counts(), hour=reserved.hour), usage.input_total_tokens
 
     def _input_bound(self, model: str | None, n_bytes: int) -> tuple[int, str]:
@@ -190,4 +193,5 @@ def _choices(body: Mapping[str, Any]) -> int:
     """Return how many answers are asked for; each may be as long as the cap."""
     options = body.get("generationConfig")
     asked = [body.get("n"), options.get("candidateCount") if isinstance(options, Mapping) else None]
-    return max([1, *(n for n in asked if isinstance(n, int) and not isinstance(n, bool))])
+    finite = (n for n in asked if isinstance(n, int) or (isinstance(n, float) and math.isfinite(n)))
+    return max([1, *map(math.ceil, finite)])

@@ -63,6 +63,7 @@ _OTHER = (
 _COUNTS = frozenset(
     (*_INPUT, *_OUTPUT, *_READ, *_WRITE, *_WRITE_1H, *_WRITE_5M, *_REASONING, *_TOTAL, *_OTHER)
 )
+_MOST = 10**12  # tokens; no request has more
 # Known, and no counts.
 _WORDS = frozenset(
     (
@@ -236,4 +237,4 @@ def _count(value: object) -> int | None:
         return None
     if isinstance(value, float) and not value.is_integer():  # infinity is none either
         return None
-    return int(value) if value >= 0 else None
+    return int(value) if 0 <= value <= _MOST else None

@@ -229,6 +229,14 @@ async def test_what_a_request_cost_is_known_or_kept(step: Step, uncertain: bool)
     assert D(request["charged_usd"]) == (D(request["reserved_usd"]) if uncertain else 0)
 
 
+async def test_an_input_of_no_tokens_is_not_believed() -> None:
+    async with metered(usage={"prompt_tokens": 0, "completion_tokens": 0}) as (_, live, http):
+        await http.post("/chat/completions", json=body())
+        await live.sync()
+        request = live.requests[0]
+    assert request["uncertain"] is True and request["charged_usd"] == request["reserved_usd"]
+
+
 async def test_an_empty_account_halts_and_a_charge_above_its_reservation_too() -> None:
     async with metered(usage=None, status=402) as (fake, live, http):
         await live.begin("r1", "a", "/dev/null")

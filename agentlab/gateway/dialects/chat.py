@@ -11,6 +11,7 @@ from .base import BadRequest, CacheUse, ModelRequest, Route, Tool
 from .body import cap_of, dicts, load, mapping, name_of, objects, text_of, text_or_none
 from .chat_reply import ChatReader, ChatRenderer, frame
 
+_CAPS = ("max_completion_tokens", "max_tokens")
 _SYSTEM = ("system", "developer")
 _ERROR_TYPES = {
     401: "authentication_error",
@@ -73,7 +74,7 @@ class Chat:
         plain = tuple([_plain(item) for item in part] for part in parts) if has_marks else parts
         marks = marks_of(tools, messages[:head], *([m] for m in history)) if has_marks else ()
         options = data.get("stream_options")
-        cap = data.get("max_completion_tokens", data.get("max_tokens"))
+        caps = [cap_of(data.get(name)) for name in _CAPS]
         return ModelRequest(
             model=text_or_none(data.get("model")),
             stream=data.get("stream") is True,
@@ -86,7 +87,8 @@ class Chat:
                 if role == "user"
             ),
             result_of=_result_of(history),
-            max_output_tokens=cap_of(cap),
+            # Of two, many a provider knows only the other.
+            max_output_tokens=max((cap for cap in caps if cap is not None), default=None),
             canonical=canonical(
                 *plain,
                 marks=marks,
@@ -162,7 +164,8 @@ class Chat:
         if request.max_output_tokens is not None:
             return None
         own = (request.model or "").rpartition("/")[2].startswith(("gpt-", "o1", "o3", "o4", "chatgpt"))
-        return encode({**request.body, "max_completion_tokens" if own else "max_tokens": n})
+        body = {key: value for key, value in request.body.items() if key not in _CAPS}
+        return encode({**body, "max_completion_tokens" if own else "max_tokens": n})
 
     def login(self, key: str) -> dict[str, str]:
         """Return the header in which this provider takes its key.

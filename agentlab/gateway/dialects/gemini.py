@@ -12,8 +12,10 @@ from .base import BadRequest, CacheUse, ModelRequest, Route, Tool
 from .body import cap_of, dicts, load, mapping, name_of, objects, text_or_none
 from .gemini_reply import FINISHES, GeminiReader, GeminiRenderer, frame
 
+# No name of a model leads to another address of the provider, whose key goes with the call.
 _PATH = re.compile(
-    r"/v1(?:beta|alpha)?/models/(?P<model>[^:]+):(?P<call>generateContent|streamGenerateContent)"
+    r"/v1(?:beta|alpha)?/models/(?P<model>(?!(?:.*/)?\.{1,2}(?:/|:))[^:?#%\\\s]+)"
+    r":(?P<call>generateContent|streamGenerateContent)"
 )
 _ERROR_STATUS = {
     400: "INVALID_ARGUMENT",
@@ -152,6 +154,7 @@ class Gemini:
             return None
         key = "generation_config" if "generation_config" in request.body else "generationConfig"
         options = {**mapping(request.body.get(key)), "maxOutputTokens": n}
+        options.pop("max_output_tokens", None)
         return encode({**request.body, key: options})
 
     def login(self, key: str) -> dict[str, str]:

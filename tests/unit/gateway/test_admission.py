@@ -177,18 +177,31 @@ def test_a_missing_output_cap_is_set_in_every_dialect(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("cap", [0, -1])
-def test_a_cap_that_is_none_is_not_believed(cap: int) -> None:
+@pytest.mark.parametrize("model", ["m", "gpt-5"])
+def test_a_cap_that_is_none_is_replaced(model: str, cap: int) -> None:
     desk = Desk(Gateway(MODEL, price=PRICE, max_output_tokens=1000))
-    reserved = desk.ask(body={**ASKS["chat"][1], "max_tokens": cap}).reserved
+    reserved = desk.ask(body={**ASKS["chat"][1], "model": model, "max_tokens": cap}).reserved
     assert reserved is not None and reserved.hold.usd > D("0.01")
-    assert reserved.evidence["output_cap"] == "assumed"
+    assert reserved.evidence["output_cap"] == "injected"
+    sent = json.loads(reserved.body)
+    assert [sent[key] for key in ("max_tokens", "max_completion_tokens") if key in sent] == [1000]
+
+
+def test_the_higher_of_two_caps_is_reserved() -> None:
+    desk = Desk(Gateway(MODEL, price=PRICE))
+    caps = {"max_tokens": 3000, "max_completion_tokens": 10}
+    reserved = desk.ask(body={**ASKS["chat"][1], **caps}).reserved
+    assert reserved is not None and reserved.evidence["output_cap_tokens"] == 3000
 
 
 def test_each_answer_that_is_asked_for_may_be_as_long_as_the_cap() -> None:
     desk = Desk(Gateway(MODEL, price=PRICE))
-    one, three = (desk.ask(body={**ASKS["chat"][1], "max_tokens": 100, "n": n}).reserved for n in (1, 3))
-    assert one is not None and three is not None
+    one, three, float_ = (
+        desk.ask(body={**ASKS["chat"][1], "max_tokens": 100, "n": n}).reserved for n in (1, 3, 3.0)
+    )
+    assert one is not None and three is not None and float_ is not None
     assert three.hold.usd - one.hold.usd == D("0.002")  # 200 tokens at 10 USD a million
+    assert float_.hold.usd - three.hold.usd < D("0.00001")  # its two bytes more
 
 
 def test_a_cache_for_an_hour_is_reserved_at_its_price() -> None:

@@ -49,11 +49,20 @@ def test_a_request_is_read_and_the_path_says_the_rest() -> None:
     assert (whole.model, whole.stream) == ("gemini-2.5-pro", True)
 
 
+def test_a_model_is_no_way_to_another_address() -> None:
+    for model in ("../../admin", "x/../y", "..", "./x", "x?a=b", "x#", "x%2f", "x y", "x\\y"):
+        assert route("POST", f"/v1beta/models/{model}:generateContent") is None, model
+    assert route("POST", "/v1beta/models/tuned/a..b-1.5:generateContent") is not None
+
+
 def test_both_spellings_of_keys_are_read() -> None:
     body = {"contents": CONTENTS, "system_instruction": SYSTEM, "generation_config": {"max_output_tokens": 7}}
     body["tools"] = [{"function_declarations": [{"name": "a", "parameters": {"type": "OBJECT"}}]}]
     request = DIALECT.parse(json.dumps(body).encode())
     assert request.max_output_tokens == 7 and request.tool_names == ("a",)
+    body["generation_config"] = {"max_output_tokens": "many"}
+    capped = DIALECT.with_output_cap(DIALECT.parse(json.dumps(body).encode()), 5)
+    assert capped is not None and json.loads(capped)["generation_config"] == {"maxOutputTokens": 5}
     assert b"Be good." in request.canonical.data
 
 

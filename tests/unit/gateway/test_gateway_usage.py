@@ -65,7 +65,7 @@ def test_a_negative_remainder_is_an_error_and_not_clamped() -> None:
     assert usage.reason == "usage_implausible"
 
 
-@pytest.mark.parametrize("bad", [-1, 1.5, True, "12", [1], float("inf"), float("nan")])
+@pytest.mark.parametrize("bad", [-1, 1.5, True, "12", [1], 10**40, 1e308, float("inf"), float("nan")])
 def test_what_cannot_be_a_count_is_an_error(bad: Any) -> None:  # noqa: ANN401
     usage = read_usage({"prompt_tokens": bad, "completion_tokens": 5})
     assert usage == Usage(reason="usage_implausible")
