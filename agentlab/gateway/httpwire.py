@@ -6,6 +6,7 @@ import contextlib
 import socket
 import struct
 from collections.abc import Mapping
+from urllib.parse import unquote
 
 from aiohttp import web
 
@@ -85,7 +86,7 @@ def query(http: web.BaseRequest) -> str:
         With its question mark, or empty.
     """
     parts = http.rel_url.raw_query_string.split("&")
-    kept = "&".join(part for part in parts if part and not part.startswith("key="))
+    kept = "&".join(part for part in parts if part and unquote(part.partition("=")[0]) != "key")
     return f"?{kept}" if kept else ""
 
 

@@ -24,6 +24,7 @@ _KEPT_BACK = frozenset(
         "accept-encoding",
         "authorization",
         "connection",
+        "content-encoding",  # the body was unpacked here
         "content-length",
         "cookie",
         "expect",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import json
 import statistics
 import time
@@ -183,6 +184,28 @@ async def test_redirects_are_refused_and_foreign_headers_stay_here() -> None:
         assert live.token.encode() not in heard[0] and b"cookie" not in sent and b"zzz" not in sent
         assert b"x-session-id: s" in sent and b"accept-encoding: identity" in sent
         assert heard[0].partition(b"\r\n\r\n")[2] == json.dumps(BODY, separators=(",", ":")).encode()
+
+
+async def test_a_packed_body_goes_on_unpacked_and_says_so() -> None:
+    packed = gzip.compress(json.dumps(BODY).encode())
+    whole = event_stream(delta(content="x"), delta("stop"))
+    async with raw_provider(whole) as (url, heard), Gateway(url) as live, agent(live) as http:
+        headers = {"content-encoding": "gzip"}
+        assert (await http.post("/chat/completions", content=packed, headers=headers)).status_code == 200
+        head, _, body = heard[0].partition(b"\r\n\r\n")
+    assert b"content-encoding" not in head.lower() and json.loads(body) == BODY
+
+
+async def test_the_token_in_a_query_stays_here_however_it_is_spelled() -> None:
+    whole = event_stream(delta(content="x"), delta("stop"))
+    async with raw_provider(whole) as (url, heard), Gateway(url) as live, httpx.AsyncClient() as http:
+        for name in ("key", "k%65y"):
+            there = f"{live.base_url()}/chat/completions?a=b&{name}={live.token}"
+            assert (await http.post(there, json=BODY)).status_code == 200
+            assert (
+                heard[-1].startswith(b"POST /v1/chat/completions?a=b HTTP")
+                and live.token.encode() not in heard[-1]
+            )
 
 
 async def test_a_provider_that_cannot_be_reached() -> None:
