@@ -74,7 +74,10 @@ def _pair_by_time(messages: Sequence[Message], exchanges: Sequence[Exchange]) ->
 
 
 def _pair_by_order(messages: Sequence[Message], exchanges: Sequence[Exchange]) -> tuple[Groups, str | None]:
-    """Without server stamps the k-th completed message is the k-th good exchange, if there are as many."""
+    """Without stamps the k-th completed message is the k-th good exchange, if there are as many.
+
+    Likewise those that failed: one that its agent tells of is one request, and not two.
+    """
     groups = _attempts(exchanges)
     good = [group for group in groups if group[-1].status == "ok"]
     complete = [message for message in messages if message.is_complete]
@@ -88,9 +91,12 @@ def _pair_by_order(messages: Sequence[Message], exchanges: Sequence[Exchange]) -
     if of is None:
         apart: Groups = [(message, []) for message in messages]
         return apart + [(None, group) for group in groups], "join_ambiguous"
-    paired = [(of.get(id(group)), group) for group in groups]
-    paired += [(message, []) for message in messages if not message.is_complete]
-    return paired, None
+    broken = [message for message in messages if not message.is_complete]
+    failed = [group for group in groups if group[-1].status != "ok"]
+    if len(failed) == len(broken):
+        of |= {id(group): message for group, message in zip(failed, broken, strict=True)}
+        broken = []
+    return [(of.get(id(group)), group) for group in groups] + [(message, []) for message in broken], None
 
 
 def _came_after(message: Message, first: Exchange) -> bool:

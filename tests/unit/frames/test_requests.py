@@ -382,6 +382,19 @@ def test_sides_that_counted_differently_stand_apart_without_stamps(study):
     assert set(frame["reason"]) == {"join_ambiguous"}
 
 
+def test_a_request_that_failed_is_one_row_though_its_agent_tells_of_it(talk):
+    talk.message("a1", 10, 100)
+    talk.begin(1, 20)
+    talk.end(1, 90)
+    talk.message("a2", 110, 190, finish=None, error="http_403")
+    talk.begin(2, 120)
+    talk.end(2, 180, status=403, fault="status", measured_usd="0", charged_usd="0")
+    frame = talk.requests()
+    assert list(frame["message_id"]) == ["a1", "a2"]
+    assert list(frame["source"]) == ["both", "both"]
+    assert list(frame["http_status"]) == [200, 403] and frame["cost_usd"][1] == 0
+
+
 def test_stamps_join_what_order_would_not(study):
     """A message is missing on the agent's side: the others still find their exchange."""
     with study.run("a") as run:
