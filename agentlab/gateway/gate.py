@@ -16,6 +16,9 @@ from .ledger import Ledger
 from .meter import Meter, Reserved
 from .settings import Gateway
 
+#: Of responses and gemini: input that is not in the body, so that no bound of its cost is known.
+_KEPT = ("previous_response_id", "conversation", "prompt", "cachedContent", "cached_content")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Arrival:
@@ -98,6 +101,7 @@ class Gate:
         self.endings: dict[str, str] = {}
         self._pin = gateway.pin
         self._ledger = ledger
+        self._limited = gateway.budget is not None
         prices = gateway.prices
         self._meter = None
         if prices is not None:
@@ -188,6 +192,9 @@ class Gate:
     ) -> tuple[Reserved | None, Refusal | None]:
         if meter.price(request.model) is None:
             return None, Refusal("price", "the gateway has no price for this model")
+        kept = next((key for key in _KEPT if request.body.get(key)), None)
+        if kept is not None and self._limited:
+            return None, Refusal("budget", f"{kept} stands for input of unknown size, kept by the provider")
         reserved = meter.reserve(
             arrival.route.dialect,
             request,

@@ -57,6 +57,9 @@ class Gateway:
     bound : {"calibrated", "hard"}
         How large an input is taken to be before it is sent: one token for each byte (``"hard"``), or by the
         highest tokens per byte seen for the model, times 1.5 (``"calibrated"``; hard until there is one).
+        Text that is denser than all before it can cost more than was held for it: that halts the gateway, and
+        what is under way by then may pass the budget. ``"hard"`` leaves room for a quarter of the requests,
+        and never passes it.
     tools : sequence of str, optional
         The tools that every agent must offer, exactly; requests with others are refused (``tools``). Requests
         without tools pass, for they can call none: titles, summaries.

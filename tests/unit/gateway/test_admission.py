@@ -187,6 +187,13 @@ def test_a_cap_that_is_none_is_replaced(model: str, cap: int) -> None:
     assert [sent[key] for key in ("max_tokens", "max_completion_tokens") if key in sent] == [1000]
 
 
+def test_input_that_the_provider_keeps_has_no_bound() -> None:
+    asked = {**ASKS["responses"][1], "previous_response_id": "resp_1"}
+    desk = Desk(Gateway(MODEL, price=PRICE, budget_usd=1))
+    assert desk.reason("responses", asked) == "budget" and desk.ledger.book.committed() == 0
+    assert Desk(Gateway(MODEL, price=PRICE)).reason("responses", asked) is None
+
+
 def test_the_higher_of_two_caps_is_reserved() -> None:
     desk = Desk(Gateway(MODEL, price=PRICE))
     caps = {"max_tokens": 3000, "max_completion_tokens": 10}
