@@ -18,6 +18,7 @@ from .call import Call
 from .dialects.base import Dialect, Reader
 
 _CONNECT_S = 15.0
+_COMMENT = b":\n\n"
 #: Headers of the agent that do not go on: of the connection, of its login, of a browser.
 _KEPT_BACK = frozenset(
     {
@@ -121,7 +122,8 @@ async def _stream(call: Call, reply: aiohttp.ClientResponse, *, drop_usage: bool
             events = parser.feed(part, time.monotonic_ns())
             heard = [(event, *reader.event(event.data)) for event in events]
             if drop_usage:
-                part = b"".join(_again(event) for event, _, usage_only in heard if not usage_only)
+                kept = b"".join(_again(event) for event, _, usage_only in heard if not usage_only)
+                part = kept or (_COMMENT if part.startswith(b":") else b"")  # by which it says: not dead yet
             t = time.monotonic_ns()
             if part:
                 await call.wire.write(part)

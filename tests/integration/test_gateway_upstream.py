@@ -186,6 +186,35 @@ async def test_redirects_are_refused_and_foreign_headers_stay_here() -> None:
         assert heard[0].partition(b"\r\n\r\n")[2] == json.dumps(BODY, separators=(",", ":")).encode()
 
 
+async def test_a_sign_of_life_goes_on_where_usage_is_taken_out() -> None:
+    whole = event_stream(delta(content="x"), delta("stop"))
+    head, _, body = whole.partition(b"\r\n\r\n")
+    alive = head.partition(b"content-length")[0] + b"connection: close\r\n\r\n: processing\n\n"
+    asked = {key: value for key, value in BODY.items() if key != "stream_options"}
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(alive)
+        await heard.wait()
+        writer.write(body)
+        writer.close()
+
+    heard = asyncio.Event()
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    async with (
+        Gateway(url) as live,
+        agent(live) as http,
+        http.stream("POST", "/chat/completions", json=asked) as reply,
+    ):
+        parts = reply.aiter_bytes()
+        assert await anext(parts) == b":\n\n"
+        heard.set()
+        rest = b"".join([part async for part in parts])
+    server.close()
+    assert rest.endswith(b"data: [DONE]\n\n")
+
+
 async def test_a_packed_body_goes_on_unpacked_and_says_so() -> None:
     packed = gzip.compress(json.dumps(BODY).encode())
     whole = event_stream(delta(content="x"), delta("stop"))
