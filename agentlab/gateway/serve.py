@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+from ..errors import RecordingError
 from .dialects import DIALECTS
 from .live import Live
 from .settings import Gateway
@@ -51,7 +52,10 @@ async def _serve(gateway: Gateway, folder: Path | None, say: Callable[[str], obj
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RecordingError(f"{folder}: the folder cannot be made: {error.strerror}") from error
     live = await gateway.start(folder)
     try:
         for line in _where(gateway, live, folder):

@@ -10,6 +10,11 @@ from pathlib import Path
 
 import httpx
 import psutil
+import pytest
+
+from agentlab import Gateway, ScriptedModel, Step
+from agentlab.errors import RecordingError
+from agentlab.gateway.serve import serve
 
 CODE = """
 import sys
@@ -19,6 +24,13 @@ model = ScriptedModel([Step(text="abcd")], match="rule")
 serve(Gateway(model, price=Price(100, 1000), budget_usd=1), folder=sys.argv[1],
       say=lambda line: print(line, flush=True))
 """
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(RecordingError, match="the folder cannot be made"):
+            serve(Gateway(ScriptedModel([Step(text="x")])), folder=folder)
 
 
 def test_it_serves_until_it_is_stopped(tmp_path: Path) -> None:
