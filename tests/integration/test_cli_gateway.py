@@ -46,7 +46,7 @@ def test_wrong_usage_starts_nothing(tmp_path):
         (): "the following arguments are required: UPSTREAM",
         ("nope",): "there is 'cache-probe'",
         ("https://h.example/v1", "--gateway-key-env", "NO_SUCH"): "this environment variable is not set",
-        ("cache-probe", "--gateway-key-env", "HOME"): "a scripted model needs no key",
+        ("cache-probe", "--gateway-key-env", "HOME"): "a scripted model or a tape needs no key",
         ("https://h.example/v1", "--budget-usd", "1"): "give --price",
     }.items():
         done = subprocess.run(

@@ -179,7 +179,7 @@ def test_a_gateway_with_a_price_crosses_to_the_measuring_process() -> None:
 def test_without_the_table_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "genai_prices", None)
     monkeypatch.delitem(sys.modules, "genai_prices.data_snapshot", raising=False)
-    with pytest.raises(MissingExtra, match=r"pip install 'agentlab\[prices\]'"):
+    with pytest.raises(MissingExtra, match="pip install genai-prices"):
         Price.of("openai:gpt-5")
 
 
