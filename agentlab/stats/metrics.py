@@ -55,8 +55,8 @@ _FIELDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 class Metric:
     """Define a number that can be computed for every arm.
 
-    It pools all rows of an arm's eligible runs that are not warm-up; the run stays the unit of every
-    interval. Unknown values (NA, NaN) are dropped and counted in ``n_missing``, never read as 0.
+    It pools all rows of an arm's eligible runs that are not warm-up (see `discarded`); the run stays the unit
+    of every interval. Unknown values (NA, NaN) are dropped and counted in ``n_missing``, never read as 0.
 
     Parameters
     ----------
@@ -89,6 +89,9 @@ class Metric:
     per_run : bool
         Reduce each run to one number first and average those: every run then weighs the same. This is
         another quantity than the pooled one, which weighs runs by their rows.
+    discarded : bool
+        Take the runs that are not eligible as well, but for those that were cut short and done again: for
+        what became of runs, which the eligible ones alone would make look better than it is.
     quantile_method : str
         ``"linear"`` between the two neighbours (as in numpy and pandas: the median of 10 and 20 is 15) or
         ``"nearest_rank"`` (an observed value: 10).
@@ -118,6 +121,7 @@ class Metric:
     unit: str = ""
     better: Literal["lower", "higher"] | None = None
     per_run: bool = False
+    discarded: bool = False
     quantile_method: QuantileMethod = "linear"
     label: str | None = None
 
@@ -227,7 +231,9 @@ TOOL_FAILURES = Metric(
 )  # fmt: skip
 ANSWERED = Metric(
     name="ANSWERED", table="runs", column="result", equals="answered", aggregate="share", better="higher",
-    label="share of runs that were answered",
+    # budget, balance, stopped: ended from outside, so that what would have become of them is unknown
+    among=("answered", "error", "limit", "timeout"), discarded=True,
+    label="share of runs that were answered, discarded ones included",
 )  # fmt: skip
 START_CPU = Metric(
     name="START_CPU", table="runs", column="start_cpu_s", aggregate="mean", unit="s", better="lower",

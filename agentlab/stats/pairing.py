@@ -60,7 +60,7 @@ def pair(runs: Runs, measured: Measured, arms: tuple[str, str], paired: bool | L
         ``"auto"`` pairs when all runs of both arms belong to blocks and at least 3 blocks are complete.
     """
     first, second = ((runs.arm == arm) for arm in arms)
-    usable = runs.eligible & measured.has_data
+    usable = measured.usable & measured.has_data
     kept, seen = complete_blocks(runs, first, second, usable)
     if paired == "auto":
         paired = len(kept) >= _MIN_BLOCKS and bool((runs.block[first | second] >= 0).all())

@@ -38,8 +38,10 @@ def measure(runs: Runs, metric: Metric) -> Measured:
     x, y, known = _values(frame, metric)
     used = _PerRun(run[keep & known], n)
     in_table = np.bincount(run[run >= 0], minlength=n) > 0
+    usable = ~runs.superseded if metric.discarded else runs.eligible
+    rows = _PerRun(run[keep], n)
     return _reduce(
-        metric, used, x[keep & known], y[keep & known], in_table=in_table, rows=_PerRun(run[keep], n)
+        metric, used, x[keep & known], y[keep & known], in_table=in_table, usable=usable, rows=rows
     )
 
 
@@ -62,7 +64,7 @@ class _PerRun:
 
 
 def _reduce(
-    metric: Metric, used: _PerRun, x: Floats, y: Floats, *, in_table: Mask, rows: _PerRun
+    metric: Metric, used: _PerRun, x: Floats, y: Floats, *, in_table: Mask, usable: Mask, rows: _PerRun
 ) -> Measured:
     kind, ones = metric.aggregate, np.ones(used.n)
     pooled = metric.quantile is not None
@@ -80,14 +82,14 @@ def _reduce(
     else:
         a, b = used.sum(x), used.sum(y)
     if pooled and not metric.per_run:
-        return Measured(a, b, x, used.run, used.count, n_missing, has_data, in_table, impossible)
+        return Measured(a, b, x, used.run, used.count, n_missing, has_data, in_table, impossible, usable)
     if metric.per_run:
         has_data = has_data & (b > 0)
         a = _run_quantiles(metric, used, x) if pooled else a / np.where(b > 0, b, 1)
         b = ones
         if pooled:
             impossible = np.isinf(a)
-    return Measured(a, b, None, used.run[:0], used.count, n_missing, has_data, in_table, impossible)
+    return Measured(a, b, None, used.run[:0], used.count, n_missing, has_data, in_table, impossible, usable)
 
 
 def _impossible(metric: Metric, x: Floats, y: Floats) -> Mask:

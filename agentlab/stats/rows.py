@@ -54,7 +54,7 @@ def rows(
 
 
 def _level(runs: Runs, metric: Metric, measured: Measured, arm: str, method: Method) -> Row:
-    eligible = (runs.arm == arm) & runs.eligible
+    eligible = (runs.arm == arm) & measured.usable
     used = eligible if method.parity else eligible & measured.has_data
     outcome = _refusal(runs, metric, measured, arm, parity=method.parity)
     if outcome is None:
@@ -78,7 +78,7 @@ def _against(
         or _refusal(runs, metric, measured, arms[1], parity=method.parity)
         or _no_common_block(pairing.used, arms)
     )
-    eligible = np.isin(runs.arm, arms) & runs.eligible
+    eligible = np.isin(runs.arm, arms) & measured.usable
     n_empty = 0 if pairing.paired else int((eligible & ~pairing.used).sum())
     coverage = _coverage(
         runs,
@@ -117,7 +117,7 @@ def _no_common_block(used: Mask, arms: tuple[str, str]) -> Outcome | None:
 def _refusal(runs: Runs, metric: Metric, measured: Measured, arm: str, *, parity: bool) -> Outcome | None:
     """Say why nothing can be computed for an arm, or return None."""
     mine = runs.arm == arm
-    eligible = mine & runs.eligible
+    eligible = mine & measured.usable
     used = eligible & measured.has_data
     if not eligible.any():
         return _no_data(f"arm {arm!r} has no eligible run: {int(mine.sum())} discarded", parity=parity)
@@ -153,7 +153,7 @@ def _with_doubts(outcome: Outcome, runs: Runs, arms: tuple[str, ...], *, n_empty
             return outcome.refused("mixed_setup", mixed)
     if not n_empty:
         return outcome
-    note = f"{n_empty} eligible runs without a known value are left out"
+    note = f"{n_empty} runs without a known value are left out"
     reason = f"{outcome.reason}; {note}" if outcome.reason else note
     return dataclasses.replace(outcome.flagged("empty_runs"), reason=reason)
 
@@ -172,7 +172,7 @@ def _coverage(
         n_runs=int(used.sum()),
         n_blocks=n_blocks,
         n_blocks_dropped=n_blocks_dropped,
-        n_discarded=int((mine & ~runs.eligible).sum()),
-        n_missing=int(measured.n_missing[mine & runs.eligible].sum()),
+        n_discarded=int((mine & ~measured.usable).sum()),
+        n_missing=int(measured.n_missing[mine & measured.usable].sum()),
         n_rows=int(measured.n_rows[used].sum()),
     )

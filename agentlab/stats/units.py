@@ -55,6 +55,8 @@ class Measured:
         Whether the run has any row, warm-up included: without one in the whole arm nothing was measured.
     impossible : ndarray of bool, shape (runs,)
         Whether a row of the run cannot be right: infinite in a sum, or a part above its whole.
+    usable : ndarray of bool, shape (runs,)
+        Whether the metric takes such a run: it is eligible, or its eligibility does not matter.
     """
 
     a: Floats
@@ -66,6 +68,7 @@ class Measured:
     has_data: Mask
     in_table: Mask
     impossible: Mask
+    usable: Mask
 
     def sample(self, unit_of_run: Ints) -> Sample:
         """Group runs into units.

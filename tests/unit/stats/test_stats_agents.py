@@ -133,3 +133,35 @@ def test_an_uncertain_request_leaves_the_cost_unknown_and_the_charge_known(tmp_p
         frame = compare(load(study.path), COST, CHARGED).set_index("metric")
     assert frame.loc["COST", "status"] == "no_data" and frame.loc["COST", "n_missing"] == 5
     assert frame.loc["CHARGED", "estimate"] == 0.5
+
+
+def test_runs_that_failed_count_as_not_answered(tmp_path: Path) -> None:
+    study = SyntheticStudy(tmp_path / "study", arms=ARMS)
+    fates = ["answered", "answered", "error", "limit", "timeout", "budget", "stopped"]
+    for k, fate in enumerate(fates):
+        failed = {} if fate == "answered" else {"status": "failed"}
+        with study.run("lean", run_index=k, block=k, **failed) as run:
+            record(run, wasteful=False, k=1)
+            run.emit("result", session="s", status=fate, answer_chars=3)
+            if failed:
+                run.issue("turn_error", discard=True)
+        with study.run("wasteful", run_index=k, block=k) as run:
+            record(run, wasteful=True, k=1)
+    with pytest.warns(UnstableWarning):
+        found = compare(load(study.path), ANSWERED, REQUESTS, reference="wasteful", n_resamples=100)
+    row = level(found, "ANSWERED", "lean")
+    assert (row["estimate"], row["n_runs"], row["n_discarded"]) == (pytest.approx(2 / 5), 5, 0)
+    assert row["n_missing"] == 2 and "empty_runs" in row["flags"]  # ended from outside: unknown
+    assert level(found, "REQUESTS", "lean")["n_discarded"] == 5
+    difference = found.query("metric == 'ANSWERED' and kind == 'difference'").iloc[0]
+    assert difference["estimate"] == pytest.approx(-3 / 5)
+
+
+def test_what_was_cut_short_and_done_again_counts_once(tmp_path: Path) -> None:
+    study = SyntheticStudy(tmp_path / "study", arms=("lean",))
+    for status, fate in (("cancelled", "error"), ("complete", "answered")):
+        with study.run("lean", status=status) as run:
+            record(run, wasteful=False, k=1)
+            run.emit("result", session="s", status=fate, answer_chars=3)
+    row = level(compare(load(study.path), ANSWERED), "ANSWERED", "lean")
+    assert (row["estimate"], row["n_runs"], row["n_discarded"]) == (1, 1, 1)
