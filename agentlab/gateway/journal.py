@@ -56,13 +56,20 @@ class ChunkLine(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
 class Journal:
     """Append lines to the files of the runs (mode 0600).
 
+    Parameters
+    ----------
+    token : str
+        The gateway's: hidden in every line, for an agent's tools can read it in their environment and send it
+        to the model.
+
     Attributes
     ----------
     failed : str or None
         Name of the file system's first error, e.g. ``"ENOSPC"``. Requests go on; the owner is told.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, token: str = "") -> None:
+        self._token = token.encode()
         self.failed: str | None = None
         self._files: dict[str, int] = {}
         self._torn: set[str] = set()
@@ -120,6 +127,8 @@ class Journal:
         file = self._files.get(path)
         if file is None:
             return
+        if self._token and self._token in line:
+            line = line.replace(self._token, b"<token>")
         try:
             if path in self._torn:
                 line = b"\n" + line

@@ -80,7 +80,7 @@ class Server:
         self._upstream = _upstream(gateway, key)
         self._idle = idle
         self._keep = keep_content
-        self._journal = Journal()
+        self._journal = Journal(self.token)
         self._attribution = Attribution(idle)
         self._tools = ToolServer(self._journal, keep_content=keep_content)
         self._open: set[Exchange] = set()

@@ -55,6 +55,13 @@ def test_what_cannot_be_written_is_remembered_and_does_not_raise(tmp_path: Path)
     full.close_all()
 
 
+def test_the_token_that_an_agent_sends_as_text_is_not_kept(tmp_path: Path) -> None:
+    file, journal = str(tmp_path / "f"), Journal("s3cr3t_Tok-en")
+    journal.write(file, 1, "a", {"content": {"body": {"output": "KEY=s3cr3t_Tok-en\n"}}})
+    journal.close_all()
+    assert rows(Path(file))[0]["content"]["body"]["output"] == "KEY=<token>\n"
+
+
 def test_a_torn_line_does_not_spoil_the_next(tmp_path: Path, monkeypatch: Any) -> None:  # noqa: ANN401
     import os
 
