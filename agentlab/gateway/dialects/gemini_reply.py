@@ -22,6 +22,8 @@ _OUTPUT = ("candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount", "can
 def frame(data: Mapping[str, Any]) -> bytes:
     """Return one frame of an event stream.
 
+    Google escapes U+2028 and U+2029 in its JSON; a bare one breaks the frame for the SDK of Gemini CLI.
+
     Parameters
     ----------
     data : mapping
@@ -31,7 +33,8 @@ def frame(data: Mapping[str, Any]) -> bytes:
     -------
     bytes
     """
-    return b"data: " + encode(data) + b"\r\n\r\n"
+    line = encode(data).replace("\u2028".encode(), b"\\u2028").replace("\u2029".encode(), b"\\u2029")
+    return b"data: " + line + b"\r\n\r\n"
 
 
 class GeminiRenderer:

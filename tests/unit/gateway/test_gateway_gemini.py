@@ -9,6 +9,7 @@ import pytest
 
 from agentlab.gateway.dialects import DIALECTS, route
 from agentlab.gateway.dialects.base import BadRequest, CacheUse, ModelRequest, Piece
+from agentlab.gateway.dialects.gemini_reply import frame
 
 DIALECT = DIALECTS["gemini"]
 CONTENTS: list[dict[str, Any]] = [
@@ -153,6 +154,12 @@ def test_a_whole_reply_is_read_back() -> None:
         Piece("tool", '{"arguments":"no json"}', 0, ("c", "x")),
     ]
     assert reader.terminal_seen and reader.usage is None
+
+
+def test_line_separators_are_escaped_as_google_does() -> None:
+    sent = frame({"text": "a\u2028b\u2029c\u0085"})
+    assert b"a\\u2028b\\u2029c" in sent
+    assert json.loads(sent.removeprefix(b"data: "))["text"] == "a\u2028b\u2029c\u0085"
 
 
 def test_errors_are_typed() -> None:
