@@ -268,7 +268,7 @@ def write_private(path: Path, text: str) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(file, "w") as out:
+    with os.fdopen(file, "w", encoding="utf-8") as out:
         out.write(text)
 
 

@@ -7,6 +7,7 @@ step. It never takes a plain text for an end: only its own submit command.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -52,13 +53,23 @@ def argv(setup: Setup, ask: Ask) -> list[str]:
     file = setup.home / "task.yaml"
     kwargs = {"num_retries": 0, "max_retries": 0, "max_tokens": setup.output_tokens}
     config = {"run": {"task": ask.text}, "model": {"model_kwargs": kwargs}}
-    write_private(file, json.dumps(config))  # JSON is YAML
+    write_private(file, _yaml(config))
     return [
         str(setup.executable),
         *("-m", f"openai/{setup.model}", "-y", "--exit-immediately", "-o", str(_trajectory(setup))),
         *("-c", "mini.yaml", "-c", str(file)),
         *setup.flags,
     ]
+
+
+def _yaml(config: Mapping[str, Any]) -> str:
+    """Spell JSON such that YAML reads the same: no pairs of surrogates, none of its own line ends."""
+    text = json.dumps(config, ensure_ascii=False)
+    return re.sub(r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]", _escaped, text)
+
+
+def _escaped(character: re.Match[str]) -> str:
+    return f"\\u{ord(character[0]):04x}"
 
 
 def _trajectory(setup: Setup) -> Path:

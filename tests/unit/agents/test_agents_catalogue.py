@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 import agentlab
 from agentlab.agents import npm
@@ -106,6 +107,17 @@ def test_mini_takes_its_prompt_from_a_file(setup):
     argv = AGENTS["mini_swe_agent"].argv(setup, ask(setup))
     file = Path(argv[argv.index("mini.yaml") + 2])
     assert json.loads(file.read_text())["run"]["task"] == "-x @y"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["😀", "a\u2028b\u2029c\x85d", "\ufeff\x7f\x9f\uffff", "\\ud83d\\ude00", " - 'x':\n\n\t\"y\" \x01#"],
+)
+def test_mini_reads_the_prompt_as_it_was_given(text, setup):
+    setup = own(setup, "mini_swe_agent")
+    argv = AGENTS["mini_swe_agent"].argv(setup, ask(setup, text=text))
+    file = Path(argv[argv.index("mini.yaml") + 2])
+    assert yaml.safe_load(file.read_bytes())["run"]["task"] == text  # as it reads it: with PyYAML
 
 
 @pytest.mark.parametrize("name", [name for name, agent in AGENTS.items() if agent.takes_system])
