@@ -43,6 +43,10 @@ def argv(setup: Setup, ask: Ask) -> list[str]:
     ]
 
 
+#: In its warning that it takes the model for caught in one; it hangs up in the middle of the stream.
+_LOOP = "Loop detected"
+
+
 class GeminiReader:
     """Read Gemini CLI's events. Usage is reported for a process, not for a request."""
 
@@ -112,9 +116,11 @@ class GeminiReader:
         yield from ()
 
     def outcome(self) -> Outcome:
-        """Judge by the ``result`` event and a text: it calls a full context window a success."""
+        """Judge by the ``result`` event and a text: it calls a full window and a loop a success."""
         status = notes.text(self._result.get("status")) or None
         said = notes.text(notes.mapping(self._result.get("error")).get("message")) or self._error
+        if _LOOP in self._error:
+            return Outcome(False, "loop_detected", "", self._error)
         if status == "success" and self._answer.strip():
             return Outcome(True, status, self._answer)
         return Outcome(False, status, "", said or ("no text" if status == "success" else status))

@@ -169,6 +169,16 @@ def test_gemini_without_a_text_is_not_answered(setup):
     assert (outcome.answered, outcome.reason) == (False, "no text")
 
 
+def test_gemini_that_sees_a_loop_has_not_answered(setup):
+    *before, result = lines("gemini_cli")
+    told = {"type": "error", "severity": "warning", "message": "Loop detected, stopping execution"}
+    _, outcome, _ = read("gemini_cli", [*before, told, result], setup)
+    assert (outcome.answered, outcome.stop) == (False, "loop_detected")
+    assert outcome.reason == "Loop detected, stopping execution"
+    harmless = {**told, "message": "Something else"}
+    assert read("gemini_cli", [*before, harmless, result], setup)[1].answered
+
+
 def test_codex_fails_a_turn(setup):
     records = [*lines("codex")[:-1], {"type": "turn.failed", "error": {"message": "429 Too Many Requests"}}]
     _, outcome, _ = read("codex", records, setup)
