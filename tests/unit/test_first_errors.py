@@ -188,7 +188,7 @@ COMPARING: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
     "one run": (lambda r, e: al.compare(r[0], "TTFT"), ("one run cannot be compared",)),
     "a misspelt column": (lambda r, e: r.where(armm="stable"), ("armm", "Did you mean 'arm'?")),
     "an arm for a number": (lambda r, e: r["stable"], ("recs.where(arm=...)",)),
-    "runs of a misspelt arm": (lambda r, e: r.where(arm="stabel"), ("stable, volatile", "Did you mean 'stable'?")),
+    "runs of a misspelt arm": (lambda r, e: r.where(arm="stabel"), ("Did you mean 'stable'?",)),
     "a misspelt table": (lambda r, e: r.table("turn"), ("'turn'", "turns, requests")),
     "a plot of estimates as ttft": (lambda r, e: al.plot_ttft(e), ("Recordings", "turns")),
     "a plot of turns as estimates": (lambda r, e: al.plot_estimates(r.turns), ("compare(recs, ...)",)),
