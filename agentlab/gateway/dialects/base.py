@@ -247,7 +247,7 @@ class Reader(Protocol):
 
 
 class Dialect(Protocol):
-    """One provider's wire."""
+    """One provider's wire; each method is described here once, for all of them."""
 
     name: str
     #: What an agent is configured with, below the gateway's root.
@@ -305,7 +305,11 @@ class Dialect(Protocol):
         reasoning: int,
         given: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Spell counted tokens as this provider does, some keys set to what is given."""
+        """Spell counted tokens as this provider does.
+
+        What was cached counts inside ``prompt``, reasoning inside ``output``; ``given`` sets some keys, in
+        the spelling of chat (``prompt_tokens``, ``completion_tokens``, ``total_tokens``) or in its own.
+        """
         ...
 
     def read_usage(self, raw: object) -> Usage:

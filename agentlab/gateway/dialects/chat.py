@@ -31,36 +31,11 @@ class Chat:
     whole_calls = False
 
     def route(self, path: str) -> Route | None:
-        """Return what a path asks for.
-
-        Parameters
-        ----------
-        path : str
-            Without its query.
-
-        Returns
-        -------
-        Route or None
-        """
+        """Return what a path asks for."""
         return Route(self, "/chat/completions") if path == "/v1/chat/completions" else None
 
     def parse(self, body: bytes) -> ModelRequest:
-        """Read a request.
-
-        Parameters
-        ----------
-        body : bytes
-            JSON.
-
-        Returns
-        -------
-        ModelRequest
-
-        Raises
-        ------
-        BadRequest
-            It is not a chat completion request.
-        """
+        """Read a request."""
         data = load(body)
         tools = objects(data.get("tools"), "tools")
         messages = objects(data.get("messages"), "messages")
@@ -100,43 +75,15 @@ class Chat:
         )
 
     def renderer(self, request: ModelRequest, number: int) -> ChatRenderer:
-        """Return what spells the reply.
-
-        Parameters
-        ----------
-        request : ModelRequest
-            What is answered.
-        number : int
-            Makes the reply's id.
-
-        Returns
-        -------
-        ChatRenderer
-        """
+        """Return what spells the reply."""
         return ChatRenderer(request, number)
 
     def reader(self) -> ChatReader:
-        """Return what reads one reply of a provider.
-
-        Returns
-        -------
-        ChatReader
-        """
+        """Return what reads one reply of a provider."""
         return ChatReader()
 
     def asking_usage(self, request: ModelRequest) -> bytes | None:
-        """Return the body with usage asked for, when the agent does not ask itself.
-
-        Parameters
-        ----------
-        request : ModelRequest
-            A streamed request.
-
-        Returns
-        -------
-        bytes or None
-            None: it asks already, or does not stream.
-        """
+        """Return the body with usage asked for, when the agent does not ask itself."""
         if not request.stream or request.wants_usage:
             return None
         options = request.body.get("stream_options")
@@ -148,18 +95,6 @@ class Chat:
 
         Models of the o and gpt families know ``max_completion_tokens``, most other providers of this wire
         only ``max_tokens``.
-
-        Parameters
-        ----------
-        request : ModelRequest
-            What was asked.
-        n : int
-            Tokens.
-
-        Returns
-        -------
-        bytes or None
-            None: it has one.
         """
         if request.max_output_tokens is not None:
             return None
@@ -168,67 +103,21 @@ class Chat:
         return encode({**body, "max_completion_tokens" if own else "max_tokens": n})
 
     def login(self, key: str) -> dict[str, str]:
-        """Return the header in which this provider takes its key.
-
-        Parameters
-        ----------
-        key : str
-            The provider's.
-
-        Returns
-        -------
-        dict
-        """
+        """Return the header in which this provider takes its key."""
         return {"authorization": f"Bearer {key}"}
 
     def finish(self, reason: str) -> str:
-        """Return how the wire says a step's reason of the end: as it stands.
-
-        Parameters
-        ----------
-        reason : str
-            ``"stop"``, ``"tool_calls"``, ``"length"`` or a reason of one's own.
-
-        Returns
-        -------
-        str
-        """
+        """Return how the wire says a step's reason of the end: as it stands."""
         return reason
 
     def error_body(self, status: int, message: str) -> bytes:
-        """Return the typed body of an HTTP error.
-
-        Parameters
-        ----------
-        status : int
-            HTTP status.
-        message : str
-            For the reader.
-
-        Returns
-        -------
-        bytes
-            JSON.
-        """
+        """Return the typed body of an HTTP error."""
         default = "server_error" if status >= 500 else "invalid_request_error"
         kind = _ERROR_TYPES.get(status, default)
         return encode({"error": {"message": message, "type": kind, "param": None, "code": None}})
 
     def error_frame(self, status: int, message: str) -> bytes:
-        """Return an error inside a stream.
-
-        Parameters
-        ----------
-        status : int
-            Put into ``code``.
-        message : str
-            For the reader.
-
-        Returns
-        -------
-        bytes
-            One frame.
-        """
+        """Return an error inside a stream."""
         error = {"message": message, "type": _ERROR_TYPES.get(status, "server_error"), "code": status}
         return frame({"error": error})
 
@@ -241,22 +130,7 @@ class Chat:
         reasoning: int,
         given: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Spell counted tokens.
-
-        Parameters
-        ----------
-        prompt, output, reasoning : int
-            Tokens; reasoning inside output.
-        cache : CacheUse
-            Parts of the prompt.
-        given : mapping, optional
-            Keys that are set instead; the total follows unless it is among them.
-
-        Returns
-        -------
-        dict
-            The ``usage`` object.
-        """
+        """Spell counted tokens."""
         given = given or {}
         usage: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": output, **given}
         parts = [usage["prompt_tokens"], usage["completion_tokens"]]
@@ -272,17 +146,7 @@ class Chat:
         return usage
 
     def read_usage(self, raw: object) -> Usage:
-        """Read the provider's usage object.
-
-        Parameters
-        ----------
-        raw : mapping or None
-            As received.
-
-        Returns
-        -------
-        Usage
-        """
+        """Read the provider's usage object."""
         return read_usage(raw, convention=self.convention)
 
 

@@ -32,75 +32,25 @@ class ChatRenderer:
         self._wants_usage = request.wants_usage
 
     def opening(self, usage: Mapping[str, Any] | None = None) -> bytes:
-        """Return the chunk that holds only the role.
-
-        Parameters
-        ----------
-        usage : mapping or None
-            Comes at the end of this wire.
-
-        Returns
-        -------
-        bytes
-            One frame.
-        """
+        """Return the chunk that holds only the role."""
         return self._delta({"role": "assistant", "content": ""})
 
     def piece(self, piece: Piece) -> bytes:
-        """Return the chunk of one piece.
-
-        Parameters
-        ----------
-        piece : Piece
-            Text, reasoning or part of a call.
-
-        Returns
-        -------
-        bytes
-            One frame.
-        """
+        """Return the chunk of one piece."""
         if piece.kind == "tool":
             return self._delta({"tool_calls": [_call_delta(piece)]})
         key = "content" if piece.kind == "text" else "reasoning_content"
         return self._delta({key: piece.text})
 
     def closing(self, finish: str, usage: Mapping[str, Any] | None) -> bytes:
-        """Return the chunks that end the stream.
-
-        Parameters
-        ----------
-        finish : str
-            Reason.
-        usage : mapping or None
-            Sent when the request asked for it.
-
-        Returns
-        -------
-        bytes
-            Frames.
-        """
+        """Return the chunks that end the stream."""
         frames = self._delta({}, finish)
         if usage is not None and self._wants_usage:
             frames += frame({**self._head, "choices": [], "usage": usage})
         return frames + b"data: [DONE]\n\n"
 
     def body(self, pieces: Sequence[Piece], finish: str, usage: Mapping[str, Any] | None) -> bytes:
-        """Return the reply to a request that does not stream.
-
-        Parameters
-        ----------
-        pieces : sequence of Piece
-            The whole reply.
-        finish : str
-            Reason.
-        usage : mapping or None
-            Left out when None.
-
-        Returns
-        -------
-        bytes
-            JSON.
-        """
+        """Return the reply to a request that does not stream."""
         joined = {kind: "".join(p.text for p in pieces if p.kind == kind) for kind in ("text", "reasoning")}
         message: dict[str, Any] = {"role": "assistant", "content": joined["text"] or None}
         if joined["reasoning"]:
@@ -188,18 +138,7 @@ class ChatReader:
         return {key: value for key, value in usage.items() if key.startswith("prompt_")} or None
 
     def event(self, data: bytes) -> tuple[list[Piece], bool]:
-        """Read the data of one event.
-
-        Parameters
-        ----------
-        data : bytes
-            Of the event.
-
-        Returns
-        -------
-        tuple of (list of Piece, bool)
-            Its pieces, and whether it holds usage and nothing else.
-        """
+        """Read the data of one event."""
         if data.strip() == b"[DONE]":
             self.terminal_seen = True
             return [], False
@@ -217,17 +156,7 @@ class ChatReader:
         return pieces, choices == [] and reply.get("usage") is not None
 
     def whole(self, data: bytes) -> list[Piece]:
-        """Read a reply that was not streamed.
-
-        Parameters
-        ----------
-        data : bytes
-            JSON.
-
-        Returns
-        -------
-        list of Piece
-        """
+        """Read a reply that was not streamed."""
         pieces: list[Piece] = []
         for choice in dicts(self._object(data).get("choices")):
             self._hear(choice, "message", pieces)

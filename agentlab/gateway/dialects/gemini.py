@@ -39,39 +39,14 @@ class Gemini:
     whole_calls = True
 
     def route(self, path: str) -> Route | None:
-        """Return what a path asks for: here it also says the model, and whether the reply is streamed.
-
-        Parameters
-        ----------
-        path : str
-            Without its query.
-
-        Returns
-        -------
-        Route or None
-        """
+        """Return what a path asks for: here it also says the model, and whether the reply is streamed."""
         found = _PATH.fullmatch(path)
         if found is None:
             return None
         return Route(self, path, model=found["model"], stream=found["call"] == "streamGenerateContent")
 
     def parse(self, body: bytes) -> ModelRequest:
-        """Read a request; its model is in the path.
-
-        Parameters
-        ----------
-        body : bytes
-            JSON.
-
-        Returns
-        -------
-        ModelRequest
-
-        Raises
-        ------
-        BadRequest
-            It is not a request for content.
-        """
+        """Read a request; its model is in the path."""
         data = load(body)
         tools = objects(data.get("tools"), "tools")
         history = objects(data.get("contents"), "contents")
@@ -97,59 +72,19 @@ class Gemini:
         )
 
     def renderer(self, request: ModelRequest, number: int) -> GeminiRenderer:
-        """Return what spells the reply.
-
-        Parameters
-        ----------
-        request : ModelRequest
-            What is answered.
-        number : int
-            Makes the reply's id.
-
-        Returns
-        -------
-        GeminiRenderer
-        """
+        """Return what spells the reply."""
         return GeminiRenderer(request, number)
 
     def reader(self) -> GeminiReader:
-        """Return what reads one reply of a provider.
-
-        Returns
-        -------
-        GeminiReader
-        """
+        """Return what reads one reply of a provider."""
         return GeminiReader()
 
     def asking_usage(self, request: ModelRequest) -> bytes | None:
-        """Return None: a reply always reports usage.
-
-        Parameters
-        ----------
-        request : ModelRequest
-            Any.
-
-        Returns
-        -------
-        None
-        """
+        """Return None: a reply always reports usage."""
         return None
 
     def with_output_cap(self, request: ModelRequest, n: int) -> bytes | None:
-        """Return the body with an output cap, when it has none.
-
-        Parameters
-        ----------
-        request : ModelRequest
-            What was asked.
-        n : int
-            Tokens.
-
-        Returns
-        -------
-        bytes or None
-            None: it has one.
-        """
+        """Return the body with an output cap, when it has none."""
         if request.max_output_tokens is not None:
             return None
         key = "generation_config" if "generation_config" in request.body else "generationConfig"
@@ -158,66 +93,19 @@ class Gemini:
         return encode({**request.body, key: options})
 
     def login(self, key: str) -> dict[str, str]:
-        """Return the header in which this provider takes its key.
-
-        Parameters
-        ----------
-        key : str
-            The provider's.
-
-        Returns
-        -------
-        dict
-        """
+        """Return the header in which this provider takes its key."""
         return {"x-goog-api-key": key}
 
     def finish(self, reason: str) -> str:
-        """Return how the wire says a step's reason of the end.
-
-        Parameters
-        ----------
-        reason : str
-            ``"stop"``, ``"tool_calls"``, ``"length"`` or a reason of one's own.
-
-        Returns
-        -------
-        str
-            The ``finishReason``.
-        """
+        """Return how the wire says a step's reason of the end."""
         return FINISHES.get(reason, reason)
 
     def error_body(self, status: int, message: str) -> bytes:
-        """Return the typed body of an HTTP error.
-
-        Parameters
-        ----------
-        status : int
-            HTTP status.
-        message : str
-            For the reader.
-
-        Returns
-        -------
-        bytes
-            JSON.
-        """
+        """Return the typed body of an HTTP error."""
         return encode(_error(status, message))
 
     def error_frame(self, status: int, message: str) -> bytes:
-        """Return an error inside a stream.
-
-        Parameters
-        ----------
-        status : int
-            Put into ``code``.
-        message : str
-            For the reader.
-
-        Returns
-        -------
-        bytes
-            One frame.
-        """
+        """Return an error inside a stream."""
         return frame(_error(status, message))
 
     def spell_usage(
@@ -229,22 +117,7 @@ class Gemini:
         reasoning: int,
         given: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Spell counted tokens: the prompt with what was cached, thoughts beside the candidates.
-
-        Parameters
-        ----------
-        prompt, output, reasoning : int
-            Tokens; reasoning inside output.
-        cache : CacheUse
-            Parts of the prompt; this provider bills no writes apart.
-        given : mapping, optional
-            Keys that are set instead; ``prompt_tokens`` and ``completion_tokens`` stand for this wire's own.
-
-        Returns
-        -------
-        dict
-            The ``usageMetadata`` object.
-        """
+        """Spell counted tokens: the prompt with what was cached, thoughts beside the candidates."""
         more = dict(given or {})
         said = more.pop("completion_tokens", output)
         usage: dict[str, Any] = {
@@ -262,17 +135,7 @@ class Gemini:
         return usage
 
     def read_usage(self, raw: object) -> Usage:
-        """Read the provider's usage object.
-
-        Parameters
-        ----------
-        raw : mapping or None
-            As received.
-
-        Returns
-        -------
-        Usage
-        """
+        """Read the provider's usage object."""
         return read_usage(raw, convention=self.convention, reasoning="outside")
 
 

@@ -53,71 +53,22 @@ class GeminiRenderer:
         self._input: dict[str, Any] = {}
 
     def opening(self, usage: Mapping[str, Any] | None = None) -> bytes:
-        """Return nothing: this wire begins with its first part.
-
-        Parameters
-        ----------
-        usage : mapping or None
-            Of the whole reply; every event says what of it is known.
-
-        Returns
-        -------
-        bytes
-        """
+        """Return nothing: this wire begins with its first part."""
         known = {} if usage is None else {k: v for k, v in usage.items() if k not in _OUTPUT}
         self._input = {"usageMetadata": known} if known else {}
         return b""
 
     def piece(self, piece: Piece) -> bytes:
-        """Return the event of one piece.
-
-        Parameters
-        ----------
-        piece : Piece
-            Text, reasoning or a whole call.
-
-        Returns
-        -------
-        bytes
-            One frame.
-        """
+        """Return the event of one piece."""
         return frame({**self._candidate([_part(piece)], None), **self._input, **self._head})
 
     def closing(self, finish: str, usage: Mapping[str, Any] | None) -> bytes:
-        """Return the event that ends the reply.
-
-        Parameters
-        ----------
-        finish : str
-            The ``finishReason``.
-        usage : mapping or None
-            None: not reported.
-
-        Returns
-        -------
-        bytes
-            One frame.
-        """
+        """Return the event that ends the reply."""
         ended = self._candidate([{"text": ""}], finish)
         return frame({**ended, **({} if usage is None else {"usageMetadata": dict(usage)}), **self._head})
 
     def body(self, pieces: Sequence[Piece], finish: str, usage: Mapping[str, Any] | None) -> bytes:
-        """Return the reply to a request that does not stream.
-
-        Parameters
-        ----------
-        pieces : sequence of Piece
-            The whole reply; calls whole.
-        finish : str
-            The ``finishReason``.
-        usage : mapping or None
-            None: not reported.
-
-        Returns
-        -------
-        bytes
-            JSON.
-        """
+        """Return the reply to a request that does not stream."""
         joined: list[Piece] = []
         for piece in pieces:
             if joined and piece.kind != "tool" and joined[-1].kind == piece.kind:
@@ -178,18 +129,7 @@ class GeminiReader:
         return {key: value for key, value in self._usage.items() if key not in _OUTPUT} or None
 
     def event(self, data: bytes) -> tuple[list[Piece], bool]:
-        """Read the data of one event.
-
-        Parameters
-        ----------
-        data : bytes
-            Of the event.
-
-        Returns
-        -------
-        tuple of (list of Piece, bool)
-            Its pieces; no event of this wire holds usage and nothing else.
-        """
+        """Read the data of one event."""
         try:
             said = decode(data)
         except (ValueError, RecursionError):
@@ -200,17 +140,7 @@ class GeminiReader:
         return self._reply(cast("dict[str, Any]", said)), False
 
     def whole(self, data: bytes) -> list[Piece]:
-        """Read a reply that was not streamed, or streamed as one JSON list.
-
-        Parameters
-        ----------
-        data : bytes
-            JSON.
-
-        Returns
-        -------
-        list of Piece
-        """
+        """Read a reply that was not streamed, or streamed as one JSON list."""
         try:
             said = decode(data)
         except (ValueError, RecursionError):

@@ -34,36 +34,11 @@ class Messages:
     whole_calls = False
 
     def route(self, path: str) -> Route | None:
-        """Return what a path asks for.
-
-        Parameters
-        ----------
-        path : str
-            Without its query.
-
-        Returns
-        -------
-        Route or None
-        """
+        """Return what a path asks for."""
         return Route(self, path) if path == "/v1/messages" else None
 
     def parse(self, body: bytes) -> ModelRequest:
-        """Read a request.
-
-        Parameters
-        ----------
-        body : bytes
-            JSON.
-
-        Returns
-        -------
-        ModelRequest
-
-        Raises
-        ------
-        BadRequest
-            It is not a request for a message.
-        """
+        """Read a request."""
         data = load(body)
         tools = objects(data.get("tools"), "tools")
         history = objects(data.get("messages"), "messages")
@@ -102,122 +77,35 @@ class Messages:
         )
 
     def renderer(self, request: ModelRequest, number: int) -> MessagesRenderer:
-        """Return what spells the reply.
-
-        Parameters
-        ----------
-        request : ModelRequest
-            What is answered.
-        number : int
-            Makes the reply's id.
-
-        Returns
-        -------
-        MessagesRenderer
-        """
+        """Return what spells the reply."""
         return MessagesRenderer(request, number)
 
     def reader(self) -> MessagesReader:
-        """Return what reads one reply of a provider.
-
-        Returns
-        -------
-        MessagesReader
-        """
+        """Return what reads one reply of a provider."""
         return MessagesReader()
 
     def asking_usage(self, request: ModelRequest) -> bytes | None:
-        """Return None: a reply always reports usage.
-
-        Parameters
-        ----------
-        request : ModelRequest
-            Any.
-
-        Returns
-        -------
-        None
-        """
+        """Return None: a reply always reports usage."""
         return None
 
     def with_output_cap(self, request: ModelRequest, n: int) -> bytes | None:
-        """Return the body with an output cap, when it has none.
-
-        Parameters
-        ----------
-        request : ModelRequest
-            What was asked.
-        n : int
-            Tokens.
-
-        Returns
-        -------
-        bytes or None
-            None: it has one.
-        """
+        """Return the body with an output cap, when it has none."""
         return None if request.max_output_tokens is not None else encode({**request.body, "max_tokens": n})
 
     def login(self, key: str) -> dict[str, str]:
-        """Return the header in which this provider takes its key.
-
-        Parameters
-        ----------
-        key : str
-            The provider's.
-
-        Returns
-        -------
-        dict
-        """
+        """Return the header in which this provider takes its key."""
         return {"x-api-key": key}
 
     def finish(self, reason: str) -> str:
-        """Return how the wire says a step's reason of the end.
-
-        Parameters
-        ----------
-        reason : str
-            ``"stop"``, ``"tool_calls"``, ``"length"`` or a reason of one's own.
-
-        Returns
-        -------
-        str
-            The ``stop_reason``.
-        """
+        """Return how the wire says a step's reason of the end."""
         return FINISHES.get(reason, reason)
 
     def error_body(self, status: int, message: str) -> bytes:
-        """Return the typed body of an HTTP error.
-
-        Parameters
-        ----------
-        status : int
-            HTTP status.
-        message : str
-            For the reader.
-
-        Returns
-        -------
-        bytes
-            JSON.
-        """
+        """Return the typed body of an HTTP error."""
         return encode(_error(status, message))
 
     def error_frame(self, status: int, message: str) -> bytes:
-        """Return an error inside a stream.
-
-        Parameters
-        ----------
-        status : int
-            Chooses the type.
-        message : str
-            For the reader.
-
-        Returns
-        -------
-        bytes
-            One frame.
-        """
+        """Return an error inside a stream."""
         return event(_error(status, message))
 
     def spell_usage(
@@ -229,23 +117,7 @@ class Messages:
         reasoning: int,
         given: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Spell counted tokens: input without what was read from or written to the cache.
-
-        Parameters
-        ----------
-        prompt, output, reasoning : int
-            Tokens; reasoning inside output.
-        cache : CacheUse
-            Parts of the prompt.
-        given : mapping, optional
-            Keys that are set instead; ``prompt_tokens`` and ``completion_tokens`` stand for the whole
-            prompt and this wire's output.
-
-        Returns
-        -------
-        dict
-            The ``usage`` object.
-        """
+        """Spell counted tokens: input without what was read from or written to the cache."""
         more = dict(given or {})
         more.pop("total_tokens", None)  # not on this wire
         prompt = more.pop("prompt_tokens", prompt)
@@ -263,17 +135,7 @@ class Messages:
         }
 
     def read_usage(self, raw: object) -> Usage:
-        """Read the provider's usage object.
-
-        Parameters
-        ----------
-        raw : mapping or None
-            As received.
-
-        Returns
-        -------
-        Usage
-        """
+        """Read the provider's usage object."""
         return read_usage(raw, convention=self.convention)
 
 

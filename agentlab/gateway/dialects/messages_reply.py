@@ -52,18 +52,7 @@ class MessagesRenderer:
         self._index = -1
 
     def opening(self, usage: Mapping[str, Any] | None = None) -> bytes:
-        """Return the event before the first block; it says what the input cost.
-
-        Parameters
-        ----------
-        usage : mapping or None
-            Of the whole reply; its output is not known yet.
-
-        Returns
-        -------
-        bytes
-            One frame.
-        """
+        """Return the event before the first block; it says what the input cost."""
         known = {} if usage is None else {**usage, "output_tokens": 1}
         known.pop("output_tokens_details", None)
         ended = {"stop_reason": None, "stop_sequence": None}
@@ -71,18 +60,7 @@ class MessagesRenderer:
         return event({"type": "message_start", "message": message})
 
     def piece(self, piece: Piece) -> bytes:
-        """Return the events of one piece.
-
-        Parameters
-        ----------
-        piece : Piece
-            Text, reasoning or part of a call.
-
-        Returns
-        -------
-        bytes
-            Frames.
-        """
+        """Return the events of one piece."""
         frames = b""
         if self._open != (piece.kind, piece.index):
             frames = self._close()
@@ -99,20 +77,7 @@ class MessagesRenderer:
         return frames + self._say("content_block_delta", delta=delta)
 
     def closing(self, finish: str, usage: Mapping[str, Any] | None) -> bytes:
-        """Return the events that end the stream.
-
-        Parameters
-        ----------
-        finish : str
-            The ``stop_reason``.
-        usage : mapping or None
-            Cumulative; None: not reported.
-
-        Returns
-        -------
-        bytes
-            Frames.
-        """
+        """Return the events that end the stream."""
         delta = {"stop_reason": finish, "stop_sequence": None}
         ended: dict[str, Any] = {"type": "message_delta", "delta": delta}
         if usage is not None:
@@ -120,22 +85,7 @@ class MessagesRenderer:
         return self._close() + event(ended) + event({"type": "message_stop"})
 
     def body(self, pieces: Sequence[Piece], finish: str, usage: Mapping[str, Any] | None) -> bytes:
-        """Return the reply to a request that does not stream.
-
-        Parameters
-        ----------
-        pieces : sequence of Piece
-            The whole reply.
-        finish : str
-            The ``stop_reason``.
-        usage : mapping or None
-            None: not reported.
-
-        Returns
-        -------
-        bytes
-            JSON.
-        """
+        """Return the reply to a request that does not stream."""
         parts: dict[tuple[str, int], list[Piece]] = {}
         for piece in pieces:
             parts.setdefault((piece.kind, piece.index), []).append(piece)
@@ -214,18 +164,7 @@ class MessagesReader:
         return {key: value for key, value in self._usage.items() if key != "output_tokens"} or None
 
     def event(self, data: bytes) -> tuple[list[Piece], bool]:
-        """Read the data of one event.
-
-        Parameters
-        ----------
-        data : bytes
-            Of the event.
-
-        Returns
-        -------
-        tuple of (list of Piece, bool)
-            Its pieces; no event of this wire holds usage and nothing else.
-        """
+        """Read the data of one event."""
         said = self._object(data)
         kind, index = said.get("type"), said.get("index")
         if kind == "message_start":
@@ -242,17 +181,7 @@ class MessagesReader:
         return [], False
 
     def whole(self, data: bytes) -> list[Piece]:
-        """Read a reply that was not streamed.
-
-        Parameters
-        ----------
-        data : bytes
-            JSON.
-
-        Returns
-        -------
-        list of Piece
-        """
+        """Read a reply that was not streamed."""
         message = self._object(data)
         self.finish = text_or_none(message.get("stop_reason"))
         self.terminal_seen = self.finish is not None

@@ -32,36 +32,11 @@ class Responses:
     whole_calls = False
 
     def route(self, path: str) -> Route | None:
-        """Return what a path asks for.
-
-        Parameters
-        ----------
-        path : str
-            Without its query.
-
-        Returns
-        -------
-        Route or None
-        """
+        """Return what a path asks for."""
         return Route(self, "/responses") if path == "/v1/responses" else None
 
     def parse(self, body: bytes) -> ModelRequest:
-        """Read a request.
-
-        Parameters
-        ----------
-        body : bytes
-            JSON.
-
-        Returns
-        -------
-        ModelRequest
-
-        Raises
-        ------
-        BadRequest
-            It is not a request for a response.
-        """
+        """Read a request."""
         data = load(body)
         tools = objects(data.get("tools"), "tools")
         items = _items(data.get("input"))
@@ -97,124 +72,37 @@ class Responses:
         )
 
     def renderer(self, request: ModelRequest, number: int) -> ResponsesRenderer:
-        """Return what spells the reply.
-
-        Parameters
-        ----------
-        request : ModelRequest
-            What is answered.
-        number : int
-            Makes the reply's id.
-
-        Returns
-        -------
-        ResponsesRenderer
-        """
+        """Return what spells the reply."""
         return ResponsesRenderer(request, number)
 
     def reader(self) -> ResponsesReader:
-        """Return what reads one reply of a provider.
-
-        Returns
-        -------
-        ResponsesReader
-        """
+        """Return what reads one reply of a provider."""
         return ResponsesReader()
 
     def asking_usage(self, request: ModelRequest) -> bytes | None:
-        """Return None: a reply always reports usage.
-
-        Parameters
-        ----------
-        request : ModelRequest
-            Any.
-
-        Returns
-        -------
-        None
-        """
+        """Return None: a reply always reports usage."""
         return None
 
     def with_output_cap(self, request: ModelRequest, n: int) -> bytes | None:
-        """Return the body with an output cap, when it has none.
-
-        Parameters
-        ----------
-        request : ModelRequest
-            What was asked.
-        n : int
-            Tokens.
-
-        Returns
-        -------
-        bytes or None
-            None: it has one.
-        """
+        """Return the body with an output cap, when it has none."""
         if request.max_output_tokens is not None:
             return None
         return encode({**request.body, "max_output_tokens": n})
 
     def login(self, key: str) -> dict[str, str]:
-        """Return the header in which this provider takes its key.
-
-        Parameters
-        ----------
-        key : str
-            The provider's.
-
-        Returns
-        -------
-        dict
-        """
+        """Return the header in which this provider takes its key."""
         return {"authorization": f"Bearer {key}"}
 
     def finish(self, reason: str) -> str:
-        """Return how the wire says a step's reason of the end.
-
-        Parameters
-        ----------
-        reason : str
-            ``"stop"``, ``"tool_calls"``, ``"length"`` or a reason of one's own.
-
-        Returns
-        -------
-        str
-            ``"completed"``, or why the reply is incomplete.
-        """
+        """Return how the wire says a step's reason of the end."""
         return FINISHES.get(reason, reason)
 
     def error_body(self, status: int, message: str) -> bytes:
-        """Return the typed body of an HTTP error.
-
-        Parameters
-        ----------
-        status : int
-            HTTP status.
-        message : str
-            For the reader.
-
-        Returns
-        -------
-        bytes
-            JSON.
-        """
+        """Return the typed body of an HTTP error."""
         return encode({"error": {"message": message, "type": _error(status), "param": None, "code": None}})
 
     def error_frame(self, status: int, message: str) -> bytes:
-        """Return an error inside a stream.
-
-        Parameters
-        ----------
-        status : int
-            Chooses the code.
-        message : str
-            For the reader.
-
-        Returns
-        -------
-        bytes
-            One frame.
-        """
+        """Return an error inside a stream."""
         error = {"code": _error(status), "message": message}
         response = {"object": "response", "status": "failed", "error": error, "output": [], "usage": None}
         return event({"type": "response.failed", "response": response})
@@ -228,22 +116,7 @@ class Responses:
         reasoning: int,
         given: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Spell counted tokens.
-
-        Parameters
-        ----------
-        prompt, output, reasoning : int
-            Tokens; reasoning inside output.
-        cache : CacheUse
-            Parts of the prompt.
-        given : mapping, optional
-            Keys that are set instead; ``prompt_tokens`` and ``completion_tokens`` stand for this wire's own.
-
-        Returns
-        -------
-        dict
-            The ``usage`` object.
-        """
+        """Spell counted tokens."""
         more = dict(given or {})
         usage: dict[str, Any] = {
             "input_tokens": more.pop("prompt_tokens", prompt),
@@ -260,17 +133,7 @@ class Responses:
         return usage
 
     def read_usage(self, raw: object) -> Usage:
-        """Read the provider's usage object.
-
-        Parameters
-        ----------
-        raw : mapping or None
-            As received.
-
-        Returns
-        -------
-        Usage
-        """
+        """Read the provider's usage object."""
         return read_usage(raw, convention=self.convention)
 
 

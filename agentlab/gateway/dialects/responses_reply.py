@@ -63,36 +63,14 @@ class ResponsesRenderer:
         self._text = ""
 
     def opening(self, usage: Mapping[str, Any] | None = None) -> bytes:
-        """Return the events before the first item.
-
-        Parameters
-        ----------
-        usage : mapping or None
-            Comes at the end of this wire.
-
-        Returns
-        -------
-        bytes
-            Frames.
-        """
+        """Return the events before the first item."""
         begun = {**self._head, "status": "in_progress", "output": [], "usage": None}
         return self._say("response.created", response=begun) + self._say(
             "response.in_progress", response=begun
         )
 
     def piece(self, piece: Piece) -> bytes:
-        """Return the events of one piece.
-
-        Parameters
-        ----------
-        piece : Piece
-            Text, reasoning or part of a call.
-
-        Returns
-        -------
-        bytes
-            Frames.
-        """
+        """Return the events of one piece."""
         frames = b""
         if self._open != (piece.kind, piece.index):
             frames = self._close() + self._begin(piece)
@@ -108,41 +86,13 @@ class ResponsesRenderer:
         return frames + self._say("response.output_text.delta", **at, content_index=0, delta=piece.text)
 
     def closing(self, finish: str, usage: Mapping[str, Any] | None) -> bytes:
-        """Return the events that end the stream.
-
-        Parameters
-        ----------
-        finish : str
-            ``"completed"``, or why the reply is incomplete.
-        usage : mapping or None
-            None: not reported.
-
-        Returns
-        -------
-        bytes
-            Frames.
-        """
+        """Return the events that end the stream."""
         frames = self._close()
         response = self._response(self._done, finish, usage)
         return frames + self._say(f"response.{response['status']}", response=response)
 
     def body(self, pieces: Sequence[Piece], finish: str, usage: Mapping[str, Any] | None) -> bytes:
-        """Return the reply to a request that does not stream.
-
-        Parameters
-        ----------
-        pieces : sequence of Piece
-            The whole reply.
-        finish : str
-            ``"completed"``, or why the reply is incomplete.
-        usage : mapping or None
-            None: not reported.
-
-        Returns
-        -------
-        bytes
-            JSON.
-        """
+        """Return the reply to a request that does not stream."""
         for piece in pieces:
             self.piece(piece)
         self._close()
@@ -245,18 +195,7 @@ class ResponsesReader:
         self._heard: set[int] = set()
 
     def event(self, data: bytes) -> tuple[list[Piece], bool]:
-        """Read the data of one event.
-
-        Parameters
-        ----------
-        data : bytes
-            Of the event.
-
-        Returns
-        -------
-        tuple of (list of Piece, bool)
-            Its pieces; no event of this wire holds usage and nothing else.
-        """
+        """Read the data of one event."""
         if data.strip() == b"[DONE]":  # some providers copy it from chat
             return [], False
         said = self._object(data)
@@ -281,17 +220,7 @@ class ResponsesReader:
         return [], False
 
     def whole(self, data: bytes) -> list[Piece]:
-        """Read a reply that was not streamed.
-
-        Parameters
-        ----------
-        data : bytes
-            JSON.
-
-        Returns
-        -------
-        list of Piece
-        """
+        """Read a reply that was not streamed."""
         response = self._object(data)
         status = text_or_none(response.get("status"))
         if status in ("completed", "incomplete", "failed"):
