@@ -114,7 +114,10 @@ class Pin:
 def _chat(pin: Pin, body: Mapping[str, Any]) -> dict[str, Any]:
     cap = "max_completion_tokens" if "max_completion_tokens" in body else "max_tokens"
     names = {"temperature": "temperature", "top_p": "top_p", "max_output_tokens": cap}
-    out = _sampled(pin, body, names, drop=("frequency_penalty", "logit_bias", "presence_penalty", "seed"))
+    drop = ["frequency_penalty", "logit_bias", "presence_penalty", "seed"]
+    if "max_output_tokens" in pin.sampling:
+        drop += ["max_tokens", "max_completion_tokens"]
+    out = _sampled(pin, body, names, drop=drop)
     messages = [_one_spelling(message) for message in body.get("messages") or ()]
     if body.get("tools"):
         rest = [m for m in messages if m.get("role") not in ("system", "developer")]
@@ -178,13 +181,22 @@ def _messages(pin: Pin, body: Mapping[str, Any]) -> dict[str, Any]:
 def _gemini(pin: Pin, body: Mapping[str, Any]) -> dict[str, Any]:
     names = {"temperature": "temperature", "top_p": "topP", "max_output_tokens": "maxOutputTokens"}
     drop = ("topK", "seed", "presencePenalty", "frequencyPenalty")
-    out = {**body, "generationConfig": _sampled(pin, body.get("generationConfig") or {}, names, drop=drop)}
+    options = body.get("generationConfig", body.get("generation_config"))
+    given_options = cast("Mapping[str, Any]", options) if isinstance(options, Mapping) else {}
+    out = {key: value for key, value in body.items() if key != "generation_config"}
+    camel = {_camel(key): value for key, value in given_options.items()}
+    out["generationConfig"] = _sampled(pin, camel, names, drop=drop)
     if not body.get("tools"):
         return out
     if pin.tools:
         out["tools"] = [{"functionDeclarations": [dict(tool) for tool in pin.tools]}]
     out.pop("system_instruction", None)
     return {**out, "systemInstruction": {"parts": [{"text": pin.system}]}}
+
+
+def _camel(key: str) -> str:
+    head, *rest = key.split("_")
+    return head + "".join(word.capitalize() for word in rest)
 
 
 def _sampled(

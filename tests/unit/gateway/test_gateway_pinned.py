@@ -42,3 +42,15 @@ def test_what_says_more_stays() -> None:
     for content in (two, marked, image, [], ""):
         message = {"role": "user", "content": content}
         assert PIN.apply("chat", {"messages": [message], "tools": [{}]})["messages"][-1] == message
+
+
+def test_sampling_is_the_pins_however_the_agent_spells_its_own() -> None:
+    pin = Pin(system="s", sampling={"temperature": 0, "max_output_tokens": 9})
+    asked = {"messages": [], "max_tokens": 1, "max_completion_tokens": 2, "seed": 3}
+    assert pin.apply("chat", asked) == {"messages": [], "temperature": 0, "max_completion_tokens": 9}
+    options = {"temperature": 1, "top_p": 1, "top_k": 1, "max_output_tokens": 1, "response_mime_type": "m"}
+    wanted = {"responseMimeType": "m", "temperature": 0, "maxOutputTokens": 9}
+    assert pin.apply("gemini", {"generation_config": options}) == {"generationConfig": wanted}
+    for junk in ([1], 5, "x", None):
+        said = pin.apply("gemini", {"generationConfig": junk})
+        assert said == {"generationConfig": {"temperature": 0, "maxOutputTokens": 9}}
