@@ -7,9 +7,9 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
-from ..errors import StartupError
+from ..errors import ConfigError, StartupError
 from .cache import agent_folder, installed_executable
 
 Dialect = Literal["chat", "responses", "messages", "gemini"]
@@ -305,3 +305,35 @@ def package_folder(package: str, inside: str) -> Callable[[Path], list[Path]]:
         return [file] if file.is_file() else []
 
     return candidates
+
+
+def split_model(of: str, model: str) -> tuple[str, str]:
+    """Split ``"provider/model"``; the model's own name may hold slashes.
+
+    Parameters
+    ----------
+    of : str
+        Name of the driver, for the message.
+    model : str
+        What a user gave.
+
+    Returns
+    -------
+    tuple of str
+        Provider and model.
+
+    Raises
+    ------
+    ConfigError
+        One of the two is missing.
+
+    Examples
+    --------
+    >>> split_model("Pi", "openrouter/meta/llama")
+    ('openrouter', 'meta/llama')
+    """
+    given = cast("Any", model)
+    provider, _, name = given.partition("/") if isinstance(given, str) else ("", "", "")
+    if not (provider and name) or any(c.isspace() for c in model):
+        raise ConfigError(f"{of}(model={model!r}): write 'provider/model', e.g. 'lab/scripted'")
+    return provider, name

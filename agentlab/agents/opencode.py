@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ConfigError, StartupError
+from .base import split_model
 from .cache import agent_folder, installed_executable
 
 if TYPE_CHECKING:
@@ -248,7 +249,7 @@ def server_config(
     >>> server_config("lab/scripted", base_url="http://127.0.0.1:9/v1")["enabled_providers"]
     ['lab']
     """
-    provider, name = split_model(model)
+    provider, name = split_model("OpenCode", model)
     config: dict[str, Any] = {
         "share": "disabled",
         "autoupdate": False,
@@ -277,35 +278,6 @@ def server_config(
             }
         }
     return _merge(config, extra or {})
-
-
-def split_model(model: str) -> tuple[str, str]:
-    """Split ``"provider/model"``; the model's own name may hold slashes.
-
-    Parameters
-    ----------
-    model : str
-        ``"provider/model"``.
-
-    Returns
-    -------
-    tuple of str
-        Provider and model.
-
-    Raises
-    ------
-    ConfigError
-        One of the two is missing.
-
-    Examples
-    --------
-    >>> split_model("openrouter/meta/llama")
-    ('openrouter', 'meta/llama')
-    """
-    provider, slash, name = model.partition("/") if isinstance(cast("Any", model), str) else ("", "", "")
-    if not (provider and slash and name) or any(c.isspace() for c in model):
-        raise ConfigError(f"OpenCode(model={model!r}): write 'provider/model', e.g. 'lab/scripted'")
-    return provider, name
 
 
 def _plain(value: Mapping[str, Any] | str) -> Any:  # noqa: ANN401

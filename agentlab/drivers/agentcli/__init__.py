@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from ...agents.base import Agent
+from ...agents.base import Agent, split_model
 from ...agents.catalogue import find_agent
 from ...errors import ConfigError
 from ...scenario import digest, fingerprint
@@ -83,9 +83,7 @@ class AgentCLI(RunsAlone):
     def __post_init__(self) -> None:
         about = self.about
         object.__setattr__(self, "agent", about.name)
-        provider, slash, name = self.model.partition("/")
-        if not (provider and slash and name) or any(c.isspace() for c in self.model):
-            raise ConfigError(f"AgentCLI(model={self.model!r}): write 'provider/model', e.g. 'lab/scripted'")
+        split_model("AgentCLI", self.model)
         flags: object = self.flags
         if isinstance(flags, str) or not all(isinstance(flag, str) and flag for flag in _items(flags)):
             raise ConfigError("AgentCLI(flags=...): give a list of arguments, e.g. ['--bare']")

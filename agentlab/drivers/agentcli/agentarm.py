@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from ...agents.base import Setup
+from ...agents.base import Setup, split_model
 from ...errors import CleanupError, ConfigError
 from ...wire.children import Children
 from ..base import Arm, LiveGateway, Run
@@ -68,7 +68,7 @@ class AgentArm:
             dialect=dialect,
             base_url=self._gateway.base_url(dialect),
             token=self._gateway.token,
-            model=driver.model.partition("/")[2],
+            model=split_model("AgentCLI", driver.model)[1],
             context_tokens=driver.context_tokens,
             output_tokens=driver.max_output_tokens,
             system=driver.system,

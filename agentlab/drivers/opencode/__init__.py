@@ -10,7 +10,8 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...agents.opencode import SAFE_PERMISSIONS, VERSION, split_model
+from ...agents.base import split_model
+from ...agents.opencode import SAFE_PERMISSIONS, VERSION
 from ...agents.plugins import Given, find_plugin
 from ...errors import AgentlabWarning, ConfigError
 from ...scenario import digest, fingerprint
@@ -111,7 +112,7 @@ class OpenCode(RunsAlone):
     version: str = VERSION
 
     def __post_init__(self) -> None:
-        split_model(self.model)
+        split_model("OpenCode", self.model)
         if self.server not in ("arm", "run"):
             raise ConfigError(f"OpenCode(server={self.server!r}): write 'arm' or 'run'")
         if not self.agent.strip():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from ...agents import opencode as agent
+from ...agents.base import split_model
 from ...agents.plugins import brought_by
 from ...errors import AgentlabError, ConfigError, StartupError
 from ...wire.children import Child
@@ -116,7 +116,7 @@ class Server:
             f". {self._driver.agent!r} comes with the plugin {plugin}: plugins=[{plugin!r}]" if plugin else ""
         )
         _among("agent", self._driver.agent, names, hint)
-        provider, model = agent.split_model(self._driver.model)
+        provider, model = split_model("OpenCode", self._driver.model)
         if provider not in found and self._arm.gateway is None and self._driver.url is None:
             raise StartupError(
                 f"OpenCode knows no provider {provider!r}: give gateway=, or describe it in config=",

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from ...agents.opencode import split_model
+from ...agents.base import split_model
 from ...errors import AgentExited, AgentlabError, DriverError, DriverTimeout
 from ..base import Arm, Run
 from . import normalise
@@ -197,7 +197,7 @@ class OpenCodeSession:
                 self._check_routing(entries, about)
 
     def _check_routing(self, entries: list[dict[str, Any]], about: dict[str, Any]) -> None:
-        provider, model = split_model(self._driver.model)
+        provider, model = split_model("OpenCode", self._driver.model)
         wanted = (self._driver.agent, provider, model)
         seen = {(about["agent"], about["provider"], about["model"])}
         for entry in entries:
@@ -255,7 +255,7 @@ async def _busy(api: Api, session: str) -> bool:
 
 def prompt_body(driver: OpenCode, text: str) -> dict[str, Any]:
     """Return the body of a prompt that names agent and model, so that no default can stand in."""
-    provider, model = split_model(driver.model)
+    provider, model = split_model("OpenCode", driver.model)
     return {
         "parts": [{"type": "text", "text": text}],
         "agent": driver.agent,

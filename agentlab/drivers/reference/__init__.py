@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
+from ...agents.base import split_model
 from ...errors import ConfigError
 from ...scenario import digest, fingerprint
 from ...tools import SYSTEM, TOOLS
@@ -80,7 +81,7 @@ class Reference(RunsAlone):
     gateway: Gateway | None = None
 
     def __post_init__(self) -> None:
-        split_model(self.model)
+        split_model("Reference", self.model)
         if self.policy not in ("continuous", "windowed"):
             raise ConfigError(f"Reference(policy={self.policy!r}): write 'continuous' or 'windowed'")
         if (self.policy == "windowed") != (self.window_tokens is not None):
@@ -143,32 +144,3 @@ class Reference(RunsAlone):
         from .opened import open_arm
 
         return open_arm(self, arm, gateway)
-
-
-def split_model(model: str) -> tuple[str, str]:
-    """Split ``"provider/model"``; the model's own name may hold slashes.
-
-    Parameters
-    ----------
-    model : str
-        What a user gave.
-
-    Returns
-    -------
-    tuple of str
-        Provider and model.
-
-    Raises
-    ------
-    ConfigError
-        One of the two is missing.
-
-    Examples
-    --------
-    >>> split_model("openrouter/meta/llama")
-    ('openrouter', 'meta/llama')
-    """
-    provider, _, name = model.partition("/") if isinstance(cast("Any", model), str) else ("", "", "")
-    if not (provider and name) or any(c.isspace() for c in model):
-        raise ConfigError(f"Reference(model={model!r}): write 'provider/model', e.g. 'lab/scripted'")
-    return provider, name

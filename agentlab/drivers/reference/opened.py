@@ -10,12 +10,12 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...agents.base import split_model
 from ...gateway.dialects import DIALECTS
 from ...tools import Workbench
 from ...wire.children import Children
 from ..base import Arm, LiveGateway, Run
 from ..workspace import renew, template
-from . import split_model
 from .model import Model
 from .session import ReferenceSession
 from .wires import Wire
@@ -61,7 +61,7 @@ class _Opened:
         driver, gateway = self.driver, self.gateway
         folder, archive = self.scratch / "work", self.scratch / "archive"
         await asyncio.to_thread(renew, folder, self.source)
-        _, name = split_model(driver.model)
+        _, name = split_model("Reference", driver.model)
         wire = Wire(
             dialect=driver.dialect,
             model=name,

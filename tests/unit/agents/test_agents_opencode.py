@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentlab.agents import opencode
+from agentlab.agents.base import split_model
 from agentlab.agents.cache import agent_folder, cache_home, installed_executable
 from agentlab.agents.plugins import find_plugin
 from agentlab.errors import ConfigError, StartupError
@@ -99,7 +100,7 @@ def test_plugins_become_entries_and_files(tmp_path):
 @pytest.mark.parametrize("bad", ["scripted", "/scripted", "lab/", "", "lab/two words"])
 def test_model_needs_its_provider(bad):
     with pytest.raises(ConfigError, match="provider/model"):
-        opencode.split_model(bad)
+        split_model("OpenCode", bad)
 
 
 def test_listening_line_gives_the_address():
