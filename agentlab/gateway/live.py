@@ -209,7 +209,15 @@ class Live:
         return finished(self._files[-1:])
 
     def quiet_s(self) -> float:
-        """Return how long ago the last line of that run was written, in seconds."""
+        """Return how long ago the last line of that run was written, in seconds.
+
+        Raises
+        ------
+        GatewayError
+            The process is gone: an agent may ask it again for as long as it likes.
+        """
+        if self._child.returncode is not None:
+            raise GatewayError(f"the gateway's process is gone{_tail(self._stderr)}")
         try:
             return time.time() - self._files[-1].stat().st_mtime
         except OSError:

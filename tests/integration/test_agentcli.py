@@ -28,13 +28,14 @@ from agentlab import (
     ScriptedModel,
     Step,
     Timeouts,
+    load,
     record,
 )
 from agentlab.agents import catalogue
 from agentlab.agents.base import Agent, Ask, Setup, environment
 from agentlab.agents.pi import PiReader
 from agentlab.drivers.agentcli.network import loopback
-from agentlab.errors import StartupError
+from agentlab.errors import GatewayError, StartupError
 from agentlab.wire.children import Children
 
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -223,6 +224,32 @@ def test_an_agent_that_cannot_resume_takes_one_turn(standin, tmp_path, monkeypat
     monkeypatch.setitem(catalogue.AGENTS, "standin", agent)
     with pytest.raises(ConfigError, match=r"cannot go on with a session.*2 turns; give it one"):
         study(driver, tmp_path / "s", turns=2)
+
+
+def test_a_gateway_that_is_gone_ends_an_agent_that_asks_again_and_again(standin, tmp_path):
+    driver = standin("""
+        import glob, signal
+        say(type="session", id="s-1")
+        port = "%04X" % int(os.environ["URL"].split(":")[2].split("/")[0])
+        rows = [line.split() for line in open("/proc/net/tcp")]
+        (inode,) = [row[9] for row in rows if row[1].endswith(":" + port) and row[3] == "0A"]
+        for link in glob.glob("/proc/[0-9]*/fd/*"):
+            try:
+                if os.readlink(link) == f"socket:[{inode}]":
+                    os.kill(int(link.split("/")[2]), signal.SIGKILL)
+            except OSError:
+                pass
+        while True:
+            say(type="auto_retry_start", attempt=1)
+            time.sleep(0.1)
+    """)
+    began = time.monotonic()
+    with pytest.raises(GatewayError, match="gone"):
+        study(driver, tmp_path / "s")
+    assert time.monotonic() - began < 10  # not the 20 s of the turn
+    recs = load(tmp_path / "s")
+    assert one(recs, "result")["reason"] == "gateway_gone"
+    assert [issue.code for issue in recs[0].info.issues if issue.discard] == ["gateway_gone"]
 
 
 def test_cancelling_keeps_the_turn_and_ends_the_process(standin, tmp_path):

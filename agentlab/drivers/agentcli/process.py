@@ -112,7 +112,7 @@ async def follow(
     timeouts : Timeouts
         ``prompt`` and ``stall`` hold.
     busy_since : callable
-        Seconds since something else than output showed that it is at work.
+        Seconds since something else than output showed that it is at work. What it raises ends the reading.
 
     Returns
     -------
@@ -130,9 +130,10 @@ async def follow(
             now = time.monotonic()
             if waiting.done():
                 break
+            busy_s = busy_since()  # raises once the gateway is gone
             if now - began > timeouts.prompt:
                 cut = "timeout"
-            elif now - heard[0] > timeouts.stall and busy_since() > timeouts.stall:
+            elif now - heard[0] > timeouts.stall and busy_s > timeouts.stall:
                 cut = "stall"
             if cut is not None:
                 await child.terminate()

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ...agents.base import Agent, Ask, Outcome, Setup, write_private
 from ...agents.transcripts import read_transcripts
-from ...errors import DriverError, DriverTimeout
+from ...errors import DriverError, DriverTimeout, GatewayError
 from ...wire.children import Child, Children
 from ...wire.jsonl import JSONLines, Record
 from ..base import LiveGateway, Run
@@ -93,6 +93,8 @@ class CLISession:
             It was not complete in time, or showed no sign of work for too long.
         DriverError
             It did not answer, for the reason that stands in ``turn.reply`` and ``result``.
+        GatewayError
+            The gateway is gone.
         """
         evidence = self._evidence
         evidence.turn += 1
@@ -124,9 +126,10 @@ class CLISession:
                 timeouts=self._run.scenario.timeouts,
                 busy_since=self._gateway.quiet_s if self._gateway else lambda: float("inf"),
             )
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, GatewayError) as error:
             self._name_session([])
-            self._finish(Verdict("stopped", "cancelled"), Outcome(), child)
+            why = "gateway_gone" if isinstance(error, GatewayError) else "cancelled"
+            self._finish(Verdict("stopped", why), Outcome(), child)
             raise
         finally:
             sampling.cancel()
