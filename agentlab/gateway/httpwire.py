@@ -91,7 +91,7 @@ def query(http: web.BaseRequest) -> str:
 
 
 async def read_body(http: web.BaseRequest) -> bytes:
-    """Read a body; one that is too large is cut, and then is no JSON.
+    """Read a body; one that is too large, or cannot be unpacked, is cut, and then is no JSON.
 
     Parameters
     ----------
@@ -104,8 +104,9 @@ async def read_body(http: web.BaseRequest) -> bytes:
     """
     parts: list[bytes] = []
     size = 0
-    async for part in http.content.iter_any():
-        size += len(part)
-        if size <= _MAX_BODY:
-            parts.append(part)
+    with contextlib.suppress(web.RequestPayloadError):
+        async for part in http.content.iter_any():
+            size += len(part)
+            if size <= _MAX_BODY:
+                parts.append(part)
     return b"".join(parts)
