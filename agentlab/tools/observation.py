@@ -6,6 +6,8 @@ import dataclasses
 import hashlib
 from typing import Any
 
+_LONGEST_FAILURE = 1000
+
 
 class ToolFailure(Exception):
     """A tool cannot do what it was asked; the text is what the agent reads."""
@@ -41,7 +43,7 @@ class Observation:
 
     @classmethod
     def failure(cls, text: str) -> Observation:
-        """Return what a failed call gives.
+        """Return what a failed call gives; a long text (it may repeat what was asked) is cut.
 
         Parameters
         ----------
@@ -57,6 +59,7 @@ class Observation:
         >>> Observation.failure("there is no such file").ok
         False
         """
+        text = text if len(text) <= _LONGEST_FAILURE else f"{text[:_LONGEST_FAILURE]} ..."
         data = text.encode()
         return cls(ok=False, content=text, n_chars=len(text), n_bytes=len(data), hash=_hash(data))
 
@@ -85,7 +88,9 @@ class Observation:
         data = text.encode()
         shown, cut = text, len(text) > max_chars
         if cut:
-            end = text.rfind("\n", 0, max_chars) + 1 or max_chars  # whole lines, if there are any
+            end = text.rfind("\n", 0, max_chars) + 1
+            if end <= max_chars // 2:  # whole lines, unless a long one would leave nearly nothing
+                end = max_chars
             shown = (
                 f"{text[:end]}\n[cut: {end} of {len(text)} characters shown. The rest: "
                 f"query(observation={name!r}, start={end + 1}), or with pattern=]"

@@ -109,6 +109,15 @@ def test_a_long_observation_is_cut_and_can_be_queried(box: Toolbox, folder: Path
     assert "no observation" in refused(box, "query", observation="../o1")
 
 
+def test_a_long_line_after_a_short_one_is_cut_inside(box: Toolbox, folder: Path) -> None:
+    (folder / "a.txt").write_text("short\n" + "x" * 300)
+    assert "\n[cut: 100 of 306 characters shown" in box.call("read", {"path": "a.txt"}).content
+
+
+def test_a_failure_does_not_repeat_all_that_was_asked(box: Toolbox) -> None:
+    assert len(box.call("x" * 100_000, {}).content) < 1100
+
+
 def test_a_line_longer_than_the_limit_is_cut_inside(box: Toolbox, folder: Path) -> None:
     (folder / "one.txt").write_text("é" * 300)
     seen = box.call("read", {"path": "one.txt"})
