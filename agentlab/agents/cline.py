@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from . import notes
 from .base import Agent, Ask, Note, Outcome, Setup, environment, write_json
 
 _PROVIDER = "openai-compatible"
+_SPACE = re.compile(r"\s")
 
 
 def candidates(folder: Path) -> list[Path]:
@@ -52,7 +54,10 @@ def _data(setup: Setup) -> Path:
 
 
 def argv(setup: Setup, ask: Ask) -> list[str]:
-    """Return the command line; it reads no prompt from stdin, and ``--id`` is for its screen only."""
+    """Return the command line; it reads no prompt from stdin, and ``--id`` is for its screen only.
+
+    One word alone is taken for a command, so that a space follows it.
+    """
     return [
         str(setup.executable),
         *("--json", "--auto-approve", "true", "--cwd", str(setup.workspace)),
@@ -60,7 +65,7 @@ def argv(setup: Setup, ask: Ask) -> list[str]:
         *("-P", _PROVIDER, "-m", setup.model, "--retries", "1"),
         *setup.flags,
         "--",
-        ask.text,
+        ask.text if _SPACE.search(ask.text) else ask.text + " ",
     ]
 
 

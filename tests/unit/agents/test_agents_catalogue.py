@@ -102,6 +102,13 @@ def test_pi_speaks_each_wire(setup, dialect, api):
     assert provider["baseUrl"] == setup.base_url + ("/v1beta" if dialect == "gemini" else "")
 
 
+@pytest.mark.parametrize(
+    ("text", "given"), [("config", "config "), ("two words", "two words"), ("a\nb", "a\nb")]
+)
+def test_cline_takes_one_word_for_a_command(setup: Setup, text: str, given: str) -> None:
+    assert AGENTS["cline"].argv(setup, ask(setup, text=text))[-2:] == ["--", given]
+
+
 def test_mini_takes_its_prompt_from_a_file(setup):
     setup = own(setup, "mini_swe_agent")
     argv = AGENTS["mini_swe_agent"].argv(setup, ask(setup))
