@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 from typing import Any
 
-_LONGEST_FAILURE = 1000
+_FAILURE_END = 500
 
 
 class ToolFailure(Exception):
@@ -59,7 +59,8 @@ class Observation:
         >>> Observation.failure("there is no such file").ok
         False
         """
-        text = text if len(text) <= _LONGEST_FAILURE else f"{text[:_LONGEST_FAILURE]} ..."
+        if len(text) > 2 * _FAILURE_END:  # what is wrong stands at either end
+            text = f"{text[:_FAILURE_END]} ... {text[-_FAILURE_END:]}"
         data = text.encode()
         return cls(ok=False, content=text, n_chars=len(text), n_bytes=len(data), hash=_hash(data))
 
