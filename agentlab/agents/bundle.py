@@ -36,8 +36,10 @@ def identity(agent: Agent, executable: Path) -> dict[str, Any]:
     dict
         ``entry`` (its real path, the cache as ``<cache>``), ``entry_sha256``, ``bundle_sha256`` (over the
         sorted script, JSON, WebAssembly and native-module files of its bundle: path, NUL, content; None when
-        it has none), ``bundle_files``, ``runtime`` and ``runtime_version``. Digests are kept in the cache
-        until a file's size or time of change differs.
+        it has none), ``bundle_files``, ``packages_sha256`` (over names and exact versions of all packages
+        that were installed with it, which are resolved anew by each installation; None when not known),
+        ``runtime`` and ``runtime_version``. Digests of code are kept in the cache until a file's size or time
+        of change differs.
 
     Raises
     ------
@@ -55,6 +57,7 @@ def identity(agent: Agent, executable: Path) -> dict[str, Any]:
     return {
         "entry": str(entry).replace(home, "<cache>", 1),
         **code,
+        "packages_sha256": _packages(executable),
         "runtime": agent.runtime,
         "runtime_version": _runtime_version(agent, executable),
     }
@@ -81,6 +84,21 @@ def _digests(agent: Agent, entry: Path, folder: Path, files: list[Path]) -> dict
         new.write_text(json.dumps(found))
         new.replace(kept)
     return found
+
+
+def _packages(executable: Path) -> str | None:
+    for folder in executable.parents:
+        lock, libraries = folder / "node_modules" / ".package-lock.json", folder / "venv" / "lib"
+        found: list[str] = []
+        with contextlib.suppress(OSError, ValueError, KeyError, AttributeError):
+            locked = json.loads(lock.read_text()).get("packages", {})
+            found = [f"{name} {package['version']}" for name, package in locked.items()]
+        found = found or [path.name for path in libraries.glob("python*/site-packages/*.dist-info")]
+        if found:
+            return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest()
+        if (folder / "agent.json").exists():  # the installation's own folder
+            break
+    return None
 
 
 def _runtime_version(agent: Agent, executable: Path) -> str | None:

@@ -190,6 +190,29 @@ def test_a_build_is_told_by_its_files(tmp_path, monkeypatch):
     assert second["entry_sha256"] == first["entry_sha256"]
 
 
+@pytest.mark.parametrize("source", ["npm", "pypi"])
+def test_the_same_version_with_other_packages_is_another_build(tmp_path, monkeypatch, source):
+    monkeypatch.setenv("AGENTLAB_CACHE", str(tmp_path / "cache"))
+
+    def packages(name: str, version: str | None) -> str | None:
+        entry = tmp_path / name / ("node_modules/pi/dist/cli.js" if source == "npm" else "mini")
+        entry.parent.mkdir(parents=True)
+        entry.write_text("")
+        if version and source == "npm":
+            locked = {"name": name, "packages": {"node_modules/sdk": {"version": version}}}
+            (tmp_path / name / "node_modules" / ".package-lock.json").write_text(json.dumps(locked))
+        elif version:
+            (tmp_path / name / "venv/lib/python3.11/site-packages" / f"sdk-{version}.dist-info").mkdir(
+                parents=True
+            )
+        return identity(AGENTS["pi"], entry)["packages_sha256"]
+
+    first = packages("a", "1.0.0")
+    assert first is not None and packages("b", "1.0.0") == first
+    assert packages("c", "1.0.1") not in (None, first)
+    assert packages("d", None) is None
+
+
 def test_a_bundle_digest_is_path_nul_bytes(tmp_path, monkeypatch):
     import hashlib
 
