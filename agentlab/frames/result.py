@@ -56,6 +56,8 @@ def _verdict(read: Reading, refusals: Sequence[str | None]) -> dict[str, Any]:
     ending = next((why for why in reversed(refusals) if why in _ENDINGS), None)
     if ending is not None and status is not None:
         status, reason = ending, ending
+    elif status == "answered" and "turn_unproven" in (issue.code for issue in read.run.issues):
+        status, reason = "error", "turn_unproven"  # e.g. it took a stream that was cut for the whole answer
     return {
         "result": status,
         "result_reason": reason,

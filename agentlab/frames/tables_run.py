@@ -47,7 +47,7 @@ RUNS = Table(
             "result",
             "string",
             "answered, error, budget, balance, limit, stopped, timeout: the gateway's ending, else the "
-            "driver's verdict, else by the last turn.",
+            "driver's verdict, else by the last turn. What was answered without proof is an error.",
             source=f"{_E} result, turn.end, {_G} request.end",
         ),
         Column("result_reason", "string", "Its code; NA when it was answered.", source=f"{_E} result"),

@@ -78,7 +78,7 @@ def test_a_fault_ends_the_run_with_its_code(broken_runs, name, fault):
 @pytest.mark.parametrize(("name", "fault"), sorted(DECEIVED))
 def test_an_answer_that_was_cut_is_not_believed(broken_runs, name, fault):
     _, recs = _run(broken_runs, f"{name} {fault}")
-    assert recs.runs.iloc[0]["result"] == "answered"
+    assert recs.runs.iloc[0]["result_reason"] == "turn_unproven"
     assert not recs.runs.iloc[0]["eligible"]
     assert "turn_unproven" in set(recs.issues["code"])
 

@@ -84,6 +84,14 @@ def test_a_refusal_that_ends_nothing_changes_no_verdict(run):
     assert (row["result"], row["n_refused"]) == ("answered", 1)
 
 
+def test_an_answer_that_is_not_believed_is_none(run):
+    end_turn(run)
+    run.emit("result", session=S, status="answered", answer_chars=3)
+    run.issue("turn_unproven", "the last model request ended without its end", discard=True)
+    row = run.row()
+    assert (row["result"], row["result_reason"]) == ("error", "turn_unproven")
+
+
 def test_sums_are_unknown_when_a_part_is(run):
     price = {"measured_usd": "0.25", "charged_usd": "0.25"}
     ask(run, 1, 10, begin={"reserved_usd": "1"}, **USED, **price)
