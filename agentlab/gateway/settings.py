@@ -59,7 +59,8 @@ class Gateway:
         highest tokens per byte seen for the model, times 1.5 (``"calibrated"``; hard until there is one).
         Text that is denser than all before it can cost more than was held for it: that halts the gateway, and
         what is under way by then may pass the budget. ``"hard"`` leaves room for a quarter of the requests,
-        and never passes it.
+        and can be passed only by what no byte shows: a provider that ignores the output cap, images behind a
+        URL, tools on the provider's side.
     tools : sequence of str, optional
         The tools that every agent must offer, exactly; requests with others are refused (``tools``). Requests
         without tools pass, for they can call none: titles, summaries.
