@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -18,7 +19,16 @@ from ..jsonfile import read_json
 HOST_FILE = "host.json"
 #: Held by who records into a study.
 LOCK_FILE = ".lock"
-_encode = msgspec.json.Encoder().encode
+_encoder = msgspec.json.Encoder()
+
+
+def _encode(data: Mapping[str, Any]) -> bytes:
+    """Spell JSON; half of a surrogate pair, where an agent has cut a text, becomes U+FFFD."""
+    try:
+        return _encoder.encode(data)
+    except UnicodeEncodeError:
+        plain = json.dumps(data, ensure_ascii=False).encode("utf-16", "surrogatepass")
+        return _encoder.encode(json.loads(plain.decode("utf-16", "replace")))
 
 
 class LineWriter:
@@ -50,7 +60,7 @@ class LineWriter:
         Parameters
         ----------
         record : mapping
-            Plain JSON data; NaN becomes null.
+            Plain JSON data; NaN becomes null, and half of a surrogate pair U+FFFD.
         """
         line = _encode(record) + b"\n"
         try:

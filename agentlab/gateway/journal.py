@@ -25,12 +25,14 @@ def json_line(row: dict[str, Any]) -> bytes:
     Returns
     -------
     bytes
-        Compact JSON and a line feed.
+        Compact JSON and a line feed. Half of a surrogate pair, where an agent has cut a text, becomes U+FFFD:
+        readers take it for a damaged line.
     """
     try:
         return _encode(row) + b"\n"
     except (UnicodeEncodeError, OverflowError):  # a lone surrogate, or a count beyond 64 bits
-        return json.dumps(row, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        plain = json.dumps(row, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+        return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode() + b"\n"
 
 
 # A Struct, not a dict: one is made for every streamed piece. gc=False: it holds no cycle.

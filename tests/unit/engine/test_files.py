@@ -9,6 +9,7 @@ import pytest
 from agentlab.engine import files
 from agentlab.engine.files import LineWriter, write_json
 from agentlab.errors import RecordingError
+from agentlab.frames.evidence import read_events
 from agentlab.jsonfile import read_json
 
 
@@ -19,6 +20,14 @@ def test_lines_are_appended_whole(tmp_path):
     writer.close()
     assert (tmp_path / "e.jsonl").stat().st_mode & 0o777 == 0o600
     assert json.loads((tmp_path / "e.jsonl").read_bytes()) == {"t": 1, "x": None, "text": "a\u2028b"}
+
+
+def test_half_of_a_surrogate_pair_spoils_no_line(tmp_path):
+    writer = LineWriter(tmp_path / "e.jsonl")
+    writer.write({"t": 1, "kind": "a", "x": float("nan"), "text": ["\U0001f600 cut \ud83d"]})
+    writer.close()
+    (event,) = read_events(tmp_path / "e.jsonl")
+    assert event == {"t": 1, "kind": "a", "x": None, "text": ["\U0001f600 cut \ufffd"]}
 
 
 def test_a_full_disk_leaves_no_half_line(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from agentlab.frames.evidence import read_events
 from agentlab.gateway.attribution import Attribution, Owner
 from agentlab.gateway.chains import Link
 from agentlab.gateway.dialects import DIALECTS
@@ -53,6 +54,14 @@ def test_what_cannot_be_written_is_remembered_and_does_not_raise(tmp_path: Path)
     full.write("/dev/full", 1, "a", {})
     assert full.failed == "ENOSPC"
     full.close_all()
+
+
+def test_half_of_a_surrogate_pair_spoils_no_line(tmp_path: Path) -> None:
+    file, journal = tmp_path / "f", Journal()
+    journal.write(str(file), 1, "a", {"content": {"text": "\U0001f600 cut \ud83d"}, "n": 2**70})
+    journal.close_all()
+    (event,) = read_events(file)
+    assert event["content"]["text"] == "\U0001f600 cut \ufffd"
 
 
 def test_the_token_that_an_agent_sends_as_text_is_not_kept(tmp_path: Path) -> None:
