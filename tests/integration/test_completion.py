@@ -60,10 +60,10 @@ def offered(folder, environment, line):
     "line, words",
     [
         ("agentlab ex", ["export"]),
-        ("agentlab record ", ["opencode"]),
+        ("agentlab record ", ["agents", "opencode"]),
         ("agentlab record opencode --gateway-k", ["--gateway-key-env"]),
         ("agentlab record opencode --exists re", ["resume", "refuse", "replace"]),
-        ("agentlab record opencode --scenario ", ["cache-probe", "cache-report", "mine.json"]),
+        ("agentlab record opencode --scenario ", ["cache-probe", "cache-report", "mine.json", "task"]),
         ("agentlab compare stu", ["studies/", "studies/cache"]),
         ("agentlab compare studies/", ["studies/cache"]),
         ("agentlab attach o", ["other"]),
