@@ -7,6 +7,7 @@ connection, because several agents otherwise act on the truncated rest.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 
@@ -44,6 +45,9 @@ _KEPT_BACK = frozenset(
         "x-goog-api-key",
     }
 )
+
+
+_VERSION = re.compile(r"/v(\d+)[a-z]*\d*$")
 
 
 class ProviderUpstream:
@@ -177,9 +181,14 @@ async def _lost(call: Call) -> None:
 
 
 def _join(url: str, target: str) -> str:
-    """Put a call's path below a provider's base URL; a version that ends the one may begin the other."""
-    version, slash, rest = target.removeprefix("/").partition("/")
-    return f"{url}/{rest}" if slash and url.endswith(f"/{version}") else url + target
+    """Put a call's path below a provider's base URL.
+
+    A version that ends the one gives way to that which begins the other: one address with ``/v1`` is right
+    for all wires, Gemini's ``/v1beta`` included.
+    """
+    root, ended = _VERSION.sub("", url), _VERSION.search(url)
+    begun = _VERSION.search("/" + target.removeprefix("/").partition("/")[0])
+    return root + target if ended and begun and ended[1] == begun[1] else url + target
 
 
 def _again(event: SSEEvent) -> bytes:
