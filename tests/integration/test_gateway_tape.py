@@ -55,6 +55,7 @@ async def ask(live: Live, text: str = "hi", *, dialect: str = "chat", **more: An
                 heard.whole = True
         except (httpx.TransportError, httpx.TimeoutException):
             pass
+    await live.sync()  # the lines of what an agent has seen the end of are written
     return heard
 
 
@@ -160,7 +161,6 @@ async def test_each_run_gets_a_take(tmp_path: Path) -> None:
         for number, (arm, dialect, wanted) in enumerate(order):
             await again.begin(f"p{number}", arm, tmp_path / f"played-{number}.jsonl")
             assert (await ask(again, f"turn {wanted}", dialect=dialect)).status == 200
-            await again.sync()  # the lines of what an agent has seen the end of are written
             reasons.append(again.requests[-1].get("reason"))
         assert reasons == [None] * 4
         assert (await ask(again, "x", dialect="gemini")).status == 400
