@@ -139,7 +139,7 @@ def test_interrupted_demo_keeps_its_study_and_leaves_nothing(tmp_path, opencode_
         process.communicate()
     assert process.returncode == 130, err
     assert out == ""
-    assert "agentlab.load(" in err
+    assert "agentlab compare " in err
     assert "Traceback" not in err
     assert _wait(lambda: not _alive(below), 5), _alive(below)
     recs = agentlab.load(folder / "studies" / "cache")
