@@ -294,7 +294,8 @@ class Running:
 
     def _kept(self, how: str) -> str:
         state = self.state()
-        read = f": agentlab.load({state['folder']!r})" if state["finished"] else ""
+        begun = any((self.study.folder / "runs").glob("*"))  # a run that was cut is on disk too
+        read = f": agentlab.load({state['folder']!r})" if begun else ""
         return (
             f"The study {how}; {state['finished']} of {state['planned']} runs are kept{read}. "
             "The same record(...) call resumes it."
