@@ -221,9 +221,15 @@ async def test_a_packed_body_goes_on_unpacked_and_says_so() -> None:
     async with raw_provider(whole) as (url, heard), Gateway(url) as live, agent(live) as http:
         headers = {"content-encoding": "gzip"}
         assert (await http.post("/chat/completions", content=packed, headers=headers)).status_code == 200
-        for junk in (b"{}", packed[:40]):
-            reply = await http.post("/chat/completions", content=junk, headers=headers)
-            assert reply.status_code == 400 and "invalid_body" in reply.json()["error"]["message"]
+        for bad in (b"{}", packed[:40]):
+            # aiohttp ends a connection whose body cannot be unpacked, sometimes before the answer is out.
+            with contextlib.suppress(httpx.TransportError):
+                reply = await http.post("/chat/completions", content=bad, headers=headers)
+                assert reply.status_code == 400 and "invalid_body" in reply.json()["error"]["message"]
+        await live.sync()
+        first, *junk = live.requests
+        assert first["status"] == 200 and junk
+        assert all(row["status"] == 400 and "invalid_body" in row["reason"] for row in junk)
         head, _, body = heard[0].partition(b"\r\n\r\n")
     assert b"content-encoding" not in head.lower() and json.loads(body) == BODY
 
