@@ -59,6 +59,7 @@ PRELUDE = """
 @pytest.fixture
 def standin(monkeypatch, tmp_path) -> Callable[[str], AgentCLI]:
     """Put an agent into the catalogue that runs a script and writes Pi's events."""
+    monkeypatch.setenv("AGENTLAB_CACHE", str(tmp_path / "cache"))  # its identity is kept in there
 
     def make(code: str, **settings: Any) -> AgentCLI:  # noqa: ANN401
         script = tmp_path / "agent.py"
