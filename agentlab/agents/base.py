@@ -334,6 +334,6 @@ def split_model(of: str, model: str) -> tuple[str, str]:
     """
     given = cast("Any", model)
     provider, _, name = given.partition("/") if isinstance(given, str) else ("", "", "")
-    if not (provider and name) or any(c.isspace() for c in model):
+    if not (provider and name) or any(c.isspace() or c == "\0" for c in model):
         raise ConfigError(f"{of}(model={model!r}): write 'provider/model', e.g. 'lab/scripted'")
     return provider, name

@@ -50,7 +50,7 @@ def find_agent(name: str, *, who: str = "AgentCLI") -> Agent:
     >>> find_agent("claude-code").title
     'Claude Code'
     """
-    agent = AGENTS.get(name.replace("-", "_"))
+    agent = AGENTS.get(str(name).replace("-", "_"))
     if agent is None:
         raise ConfigError(f"{who}({name!r}): known are {', '.join(AGENTS)}")
     return agent

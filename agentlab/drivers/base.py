@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from ..errors import ConfigError
 from ..scenario import Scenario
 
 if TYPE_CHECKING:
@@ -177,6 +178,32 @@ class Driver(Protocol):
     def open(self, arm: Arm) -> AbstractAsyncContextManager[Opened]:
         """Start what the arm needs; entered once per arm."""
         ...
+
+
+def check_kinds(driver: object) -> None:
+    """Refuse values of a wrong kind in the settings that drivers share.
+
+    Parameters
+    ----------
+    driver : object
+        Settings: of ``system``, ``version``, ``workspace`` and ``gateway`` those that it has.
+
+    Raises
+    ------
+    ConfigError
+        One of them is of another kind.
+    """
+    of = type(driver).__name__
+    for name in ("system", "version"):
+        text = getattr(driver, name, None)
+        if text is not None and (not isinstance(text, str) or "\0" in text):
+            raise ConfigError(f"{of}({name}=...): give a text, or leave it out")
+    folder = getattr(driver, "workspace", None)
+    if folder is not None and not isinstance(folder, str | Path):
+        raise ConfigError(f"{of}(workspace={folder!r:.80}): give a folder, or 'git+PATH@REF'")
+    gateway = getattr(driver, "gateway", None)
+    if gateway is not None and not callable(getattr(gateway, "start", None)):
+        raise ConfigError(f"{of}(gateway={gateway!r:.80}): give an agentlab.Gateway")
 
 
 class RunsAlone:

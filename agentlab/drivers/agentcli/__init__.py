@@ -13,7 +13,7 @@ from ...agents.catalogue import find_agent
 from ...errors import ConfigError
 from ...scenario import digest, fingerprint
 from .. import workspace
-from ..base import Arm, Identity, Opened, RunsAlone
+from ..base import Arm, Identity, Opened, RunsAlone, check_kinds
 
 if TYPE_CHECKING:
     from ...gateway import Gateway
@@ -81,11 +81,12 @@ class AgentCLI(RunsAlone):
     gateway: Gateway | None = None
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         about = self.about
         object.__setattr__(self, "agent", about.name)
         split_model("AgentCLI", self.model)
         flags: object = self.flags
-        if isinstance(flags, str) or not all(isinstance(flag, str) and flag for flag in _items(flags)):
+        if isinstance(flags, str) or not all(_is_argument(flag) for flag in _items(flags)):
             raise ConfigError("AgentCLI(flags=...): give a list of arguments, e.g. ['--bare']")
         object.__setattr__(self, "flags", tuple(self.flags))
         if self.dialect is not None and self.dialect not in about.dialects:
@@ -168,6 +169,10 @@ class AgentCLI(RunsAlone):
 
 def _items(values: object) -> Sequence[object]:
     return cast("Sequence[object]", values) if isinstance(values, list | tuple) else ("",)
+
+
+def _is_argument(flag: object) -> bool:
+    return isinstance(flag, str) and flag != "" and "\0" not in flag
 
 
 def _private(flag: str) -> bool:

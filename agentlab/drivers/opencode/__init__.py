@@ -16,7 +16,7 @@ from ...agents.plugins import Given, find_plugin
 from ...errors import AgentlabWarning, ConfigError
 from ...scenario import digest, fingerprint
 from .. import workspace
-from ..base import Arm, Identity, Opened, RunsAlone
+from ..base import Arm, Identity, Opened, RunsAlone, check_kinds
 from . import checks
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ class OpenCode(RunsAlone):
     version: str = VERSION
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         split_model("OpenCode", self.model)
         if self.server not in ("arm", "run"):
             raise ConfigError(f"OpenCode(server={self.server!r}): write 'arm' or 'run'")

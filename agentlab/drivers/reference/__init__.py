@@ -12,7 +12,7 @@ from ...errors import ConfigError
 from ...scenario import digest, fingerprint
 from ...tools import SYSTEM, TOOLS
 from .. import workspace
-from ..base import Arm, Identity, Opened, RunsAlone
+from ..base import Arm, Identity, Opened, RunsAlone, check_kinds
 
 if TYPE_CHECKING:
     from ...gateway import Gateway
@@ -81,6 +81,7 @@ class Reference(RunsAlone):
     gateway: Gateway | None = None
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         split_model("Reference", self.model)
         if self.policy not in ("continuous", "windowed"):
             raise ConfigError(f"Reference(policy={self.policy!r}): write 'continuous' or 'windowed'")
