@@ -76,11 +76,14 @@ def _pair_by_time(messages: Sequence[Message], exchanges: Sequence[Exchange]) ->
 def _pair_by_order(messages: Sequence[Message], exchanges: Sequence[Exchange]) -> tuple[Groups, str | None]:
     """Without stamps the k-th completed message is the k-th good exchange, if there are as many.
 
-    Likewise those that failed: one that its agent tells of is one request, and not two.
+    An agent that says of none whether it is complete is asked for those without an error. Likewise those that
+    failed: one that its agent tells of is one request, and not two.
     """
     groups = _attempts(exchanges)
     good = [group for group in groups if group[-1].status == "ok"]
     complete = [message for message in messages if message.is_complete]
+    if not complete:
+        complete = [message for message in messages if not message.state.get("error")]
     of: dict[int, Message] | None = None
     if len(good) == len(complete):
         of = {id(group): message for group, message in zip(good, complete, strict=True)}
@@ -91,7 +94,7 @@ def _pair_by_order(messages: Sequence[Message], exchanges: Sequence[Exchange]) -
     if of is None:
         apart: Groups = [(message, []) for message in messages]
         return apart + [(None, group) for group in groups], "join_ambiguous"
-    broken = [message for message in messages if not message.is_complete]
+    broken = [message for message in messages if message not in complete]
     failed = [group for group in groups if group[-1].status != "ok"]
     if len(failed) == len(broken):
         of |= {id(group): message for group, message in zip(failed, broken, strict=True)}
