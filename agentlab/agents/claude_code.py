@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,7 @@ class ClaudeReader:
         self._calls: dict[str, tuple[str, str | None]] = {}
         self._result: Mapping[str, Any] = {}
         self._synthetic = ""
+        self._told: Counter[str] = Counter()
 
     def begin(self, turn: int) -> None:
         """Forget the last turn's outcome."""
@@ -91,8 +93,10 @@ class ClaudeReader:
             yield notes.failure("synthetic", said)
             return
         usage = notes.mapping(message.get("usage"))
+        self._told[name] += len(parts)  # each event tells the next blocks of a message: it is no repeat
         fields = {
             "message": name,
+            "n_parts": self._told[name],
             "role": "assistant",
             "agent": "subagent" if child else None,
             "model": message.get("model"),
