@@ -1,11 +1,12 @@
-"""Reading a request's JSON, shared by the dialects; what is wrong is said without the content."""
+"""JSON of requests and replies, shared by the dialects; what is wrong is said without the content."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, NoReturn, cast
 
-from ..canonical import decode
+from ..canonical import decode, encode
 from .base import BadRequest
 
 
@@ -33,6 +34,89 @@ def load(body: bytes) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise BadRequest("the body is not a JSON object")
     return cast("dict[str, Any]", data)
+
+
+def json_or_none(data: bytes) -> Any:  # noqa: ANN401
+    """Return what a provider's reply or event holds; None when it is no JSON.
+
+    Parameters
+    ----------
+    data : bytes
+        As received.
+
+    Returns
+    -------
+    JSON data or None
+    """
+    try:
+        return decode(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def object_or_none(data: bytes) -> dict[str, Any] | None:
+    """Return the JSON object that a provider's reply or event is; None when it is none.
+
+    Parameters
+    ----------
+    data : bytes
+        As received.
+
+    Returns
+    -------
+    dict or None
+    """
+    said = json_or_none(data)
+    return cast("dict[str, Any]", said) if isinstance(said, dict) else None
+
+
+def arguments_of(text: str) -> Any:  # noqa: ANN401
+    """Return a call's arguments for a wire that holds an object and cannot hold broken JSON.
+
+    Parameters
+    ----------
+    text : str
+        As the model wrote them; may be empty.
+
+    Returns
+    -------
+    JSON data
+        What is broken stands as it is under ``arguments``.
+    """
+    try:
+        return json.loads(text or "{}")
+    except ValueError:
+        return {"arguments": text}
+
+
+def frame(data: Mapping[str, Any]) -> bytes:
+    """Return one frame of an event stream.
+
+    Parameters
+    ----------
+    data : mapping
+        JSON data.
+
+    Returns
+    -------
+    bytes
+    """
+    return b"data: " + encode(data) + b"\n\n"
+
+
+def named_frame(data: Mapping[str, Any]) -> bytes:
+    """Return one frame of an event stream, named by its type.
+
+    Parameters
+    ----------
+    data : mapping
+        JSON data with ``type``.
+
+    Returns
+    -------
+    bytes
+    """
+    return b"event: " + str(data["type"]).encode() + b"\n" + frame(data)
 
 
 def objects(value: object, name: str) -> list[dict[str, Any]]:

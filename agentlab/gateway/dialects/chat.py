@@ -8,8 +8,8 @@ from typing import Any, Literal, cast
 from ..canonical import canonical, encode, marked, marks_of
 from ..usage import Usage, read_usage
 from .base import BadRequest, CacheUse, ModelRequest, Route, Tool
-from .body import cap_of, dicts, load, mapping, name_of, objects, text_of, text_or_none
-from .chat_reply import ChatReader, ChatRenderer, frame
+from .body import cap_of, dicts, frame, load, mapping, name_of, objects, text_of, text_or_none
+from .chat_reply import ChatReader, ChatRenderer
 
 _CAPS = ("max_completion_tokens", "max_tokens")
 _SYSTEM = ("system", "developer")

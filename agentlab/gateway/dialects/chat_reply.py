@@ -6,9 +6,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from ..canonical import decode, encode
+from ..canonical import encode
 from .base import ModelRequest, Piece
-from .body import dicts
+from .body import dicts, frame, object_or_none
 
 
 class ChatRenderer:
@@ -73,21 +73,6 @@ class ChatRenderer:
     def _delta(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return frame({**self._head, "choices": [choice]})
-
-
-def frame(data: Mapping[str, Any]) -> bytes:
-    """Return one frame of an event stream.
-
-    Parameters
-    ----------
-    data : mapping
-        JSON data.
-
-    Returns
-    -------
-    bytes
-    """
-    return b"data: " + encode(data) + b"\n\n"
 
 
 def _call_delta(piece: Piece) -> dict[str, Any]:
@@ -164,14 +149,10 @@ class ChatReader:
         return [piece for piece in pieces if piece.text or piece.call]
 
     def _object(self, data: bytes) -> dict[str, Any]:
-        try:
-            reply = decode(data)
-        except (ValueError, RecursionError):
-            reply = None
-        if not isinstance(reply, dict):
+        said = object_or_none(data)
+        if said is None:
             self.malformed = True
             return {}
-        said = cast("dict[str, Any]", reply)
         if said.get("error") is not None:
             self.error = True
         if (usage := said.get("usage")) is not None:

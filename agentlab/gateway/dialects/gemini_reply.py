@@ -6,13 +6,12 @@ marker: the reply is over when a candidate says its ``finishReason``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
-from ..canonical import decode, encode
+from ..canonical import encode
 from .base import ModelRequest, Piece
-from .body import dicts, mapping, text_or_none
+from .body import arguments_of, dicts, json_or_none, mapping, object_or_none, text_or_none
 
 #: A step's reason of the end, as this wire says it.
 FINISHES = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}
@@ -90,11 +89,7 @@ def _part(piece: Piece) -> dict[str, Any]:
     if piece.kind == "reasoning":
         return {"text": piece.text, "thought": True}
     call_id, name = piece.call or ("", "")
-    try:
-        arguments = json.loads(piece.text or "{}")
-    except ValueError:  # this wire holds an object and cannot hold broken JSON
-        arguments = {"arguments": piece.text}
-    return {"functionCall": {"id": call_id, "name": name, "args": arguments}}
+    return {"functionCall": {"id": call_id, "name": name, "args": arguments_of(piece.text)}}
 
 
 class GeminiReader:
@@ -130,21 +125,15 @@ class GeminiReader:
 
     def event(self, data: bytes) -> tuple[list[Piece], bool]:
         """Read the data of one event."""
-        try:
-            said = decode(data)
-        except (ValueError, RecursionError):
-            said = None
-        if not isinstance(said, dict):
+        said = object_or_none(data)
+        if said is None:
             self.malformed = True
             return [], False
-        return self._reply(cast("dict[str, Any]", said)), False
+        return self._reply(said), False
 
     def whole(self, data: bytes) -> list[Piece]:
         """Read a reply that was not streamed, or streamed as one JSON list."""
-        try:
-            said = decode(data)
-        except (ValueError, RecursionError):
-            said = None
+        said = json_or_none(data)
         replies = dicts(said) if isinstance(said, list) else [mapping(said)]
         self.malformed = not any(replies)
         return [piece for reply in replies for piece in self._reply(reply)]

@@ -9,8 +9,8 @@ from typing import Any, Literal, cast
 from ..canonical import canonical, encode, marked, marks_of
 from ..usage import Usage, read_usage
 from .base import BadRequest, Block, CacheUse, ModelRequest, Route, Tool
-from .body import cap_of, dicts, load, mapping, name_of, objects, text_of, text_or_none
-from .messages_reply import FINISHES, MessagesReader, MessagesRenderer, event
+from .body import cap_of, dicts, load, mapping, name_of, named_frame, objects, text_of, text_or_none
+from .messages_reply import FINISHES, MessagesReader, MessagesRenderer
 
 _ERROR_TYPES = {
     401: "authentication_error",
@@ -106,7 +106,7 @@ class Messages:
 
     def error_frame(self, status: int, message: str) -> bytes:
         """Return an error inside a stream."""
-        return event(_error(status, message))
+        return named_frame(_error(status, message))
 
     def spell_usage(
         self,

@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from ..canonical import decode, encode
+from ..canonical import encode
 from .base import ModelRequest, Piece
-from .body import dicts, mapping, text_or_none
+from .body import arguments_of, dicts, mapping, named_frame, object_or_none, text_or_none
 
 #: A step's reason of the end, as this wire says it.
 FINISHES = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}
 _DELTAS = {"text": ("text_delta", "text"), "reasoning": ("thinking_delta", "thinking")}
-
-
-def event(data: Mapping[str, Any]) -> bytes:
-    """Return one frame, named by its type.
-
-    Parameters
-    ----------
-    data : mapping
-        JSON data with ``type``.
-
-    Returns
-    -------
-    bytes
-    """
-    return b"event: " + str(data["type"]).encode() + b"\ndata: " + encode(data) + b"\n\n"
 
 
 class MessagesRenderer:
@@ -57,7 +41,7 @@ class MessagesRenderer:
         known.pop("output_tokens_details", None)
         ended = {"stop_reason": None, "stop_sequence": None}
         message = {**self._head, "content": [], **ended, "usage": known}
-        return event({"type": "message_start", "message": message})
+        return named_frame({"type": "message_start", "message": message})
 
     def piece(self, piece: Piece) -> bytes:
         """Return the events of one piece."""
@@ -82,7 +66,7 @@ class MessagesRenderer:
         ended: dict[str, Any] = {"type": "message_delta", "delta": delta}
         if usage is not None:
             ended["usage"] = dict(usage)
-        return self._close() + event(ended) + event({"type": "message_stop"})
+        return self._close() + named_frame(ended) + named_frame({"type": "message_stop"})
 
     def body(self, pieces: Sequence[Piece], finish: str, usage: Mapping[str, Any] | None) -> bytes:
         """Return the reply to a request that does not stream."""
@@ -105,7 +89,7 @@ class MessagesRenderer:
         return frames + self._say("content_block_stop")
 
     def _say(self, kind: str, **fields: Any) -> bytes:  # noqa: ANN401
-        return event({"type": kind, "index": self._index, **fields})
+        return named_frame({"type": kind, "index": self._index, **fields})
 
 
 def _empty(piece: Piece) -> dict[str, Any]:
@@ -124,11 +108,7 @@ def _whole(pieces: Sequence[Piece]) -> dict[str, Any]:
         return {**block, "text": text}
     if block["type"] == "thinking":
         return {**block, "thinking": text, "signature": "c2ln"}
-    try:
-        given = json.loads(text or "{}")
-    except ValueError:  # a whole reply holds an object and cannot hold broken JSON
-        given = {"arguments": text}
-    return {**block, "input": given}
+    return {**block, "input": arguments_of(text)}
 
 
 class MessagesReader:
@@ -196,14 +176,10 @@ class MessagesReader:
         return pieces
 
     def _object(self, data: bytes) -> dict[str, Any]:
-        try:
-            said = decode(data)
-        except (ValueError, RecursionError):
-            said = None
-        if not isinstance(said, dict):
+        said = object_or_none(data)
+        if said is None:
             self.malformed = True
             return {}
-        said = cast("dict[str, Any]", said)
         self.error = self.error or said.get("error") is not None
         return said
 

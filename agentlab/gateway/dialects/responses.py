@@ -8,8 +8,8 @@ from typing import Any, Literal, cast
 from ..canonical import canonical, encode, marked, marks_of
 from ..usage import Usage, read_usage
 from .base import BadRequest, CacheUse, ModelRequest, Route, Tool
-from .body import cap_of, dicts, load, mapping, objects, text_of, text_or_none
-from .responses_reply import FINISHES, ResponsesReader, ResponsesRenderer, event
+from .body import cap_of, dicts, load, mapping, named_frame, objects, text_of, text_or_none
+from .responses_reply import FINISHES, ResponsesReader, ResponsesRenderer
 
 _SYSTEM = ("system", "developer")
 _ERROR_TYPES = {
@@ -105,7 +105,7 @@ class Responses:
         """Return an error inside a stream."""
         error = {"code": _error(status), "message": message}
         response = {"object": "response", "status": "failed", "error": error, "output": [], "usage": None}
-        return event({"type": "response.failed", "response": response})
+        return named_frame({"type": "response.failed", "response": response})
 
     def spell_usage(
         self,

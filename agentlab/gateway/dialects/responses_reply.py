@@ -6,9 +6,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from ..canonical import decode, encode
+from ..canonical import encode
 from .base import ModelRequest, Piece
-from .body import dicts, mapping, text_or_none
+from .body import dicts, mapping, named_frame, object_or_none, text_or_none
 
 #: A step's reason of the end, as this wire says it.
 FINISHES = {"stop": "completed", "tool_calls": "completed", "length": "max_output_tokens"}
@@ -20,21 +20,6 @@ _DELTAS = {
     "response.reasoning_text.delta": "reasoning",
 }
 _ARGUMENTS = ("response.function_call_arguments.delta", "response.custom_tool_call_input.delta")
-
-
-def event(data: Mapping[str, Any]) -> bytes:
-    """Return one frame, named by its type.
-
-    Parameters
-    ----------
-    data : mapping
-        JSON data with ``type``.
-
-    Returns
-    -------
-    bytes
-    """
-    return b"event: " + str(data["type"]).encode() + b"\ndata: " + encode(data) + b"\n\n"
 
 
 class ResponsesRenderer:
@@ -151,7 +136,7 @@ class ResponsesRenderer:
 
     def _say(self, kind: str, **fields: Any) -> bytes:  # noqa: ANN401
         self._sequence += 1
-        return event({"type": kind, "sequence_number": self._sequence - 1, **fields})
+        return named_frame({"type": kind, "sequence_number": self._sequence - 1, **fields})
 
 
 def _empty(piece: Piece) -> dict[str, Any]:
@@ -230,14 +215,10 @@ class ResponsesReader:
         ]
 
     def _object(self, data: bytes) -> dict[str, Any]:
-        try:
-            said = decode(data)
-        except (ValueError, RecursionError):
-            said = None
-        if not isinstance(said, dict):
+        said = object_or_none(data)
+        if said is None:
             self.malformed = True
             return {}
-        said = cast("dict[str, Any]", said)
         self.error = self.error or said.get("error") is not None
         return said
 
