@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
 from ..errors import BudgetExceeded, ConfigError, GatewayError
-from .study import Study, missing
+from .study import Slot, Study
 
 #: How the gateway ended a run -> its issue code; all but ``limit``, the run's own cap, end the study.
 ENDINGS = {
@@ -54,13 +55,15 @@ def checked_budget(amount: Any, study: Study) -> Decimal | None:  # noqa: ANN401
     return budget
 
 
-def told_cost(study: Study) -> str | None:
+def told_cost(study: Study, slots: Iterable[Slot]) -> str | None:
     """Say what the missing runs may cost.
 
     Parameters
     ----------
     study : Study
         A prepared study.
+    slots : iterable of Slot
+        Its missing runs.
 
     Returns
     -------
@@ -75,8 +78,8 @@ def told_cost(study: Study) -> str | None:
     budget = study.budget_usd
     if budget is None and study.gateway is not None:
         budget = study.gateway.budget
-    slots = Counter(slot.arm for slot in missing(study))
-    return str(estimate_usd(slots, ledger=study.folder / "ledger.jsonl", budget_usd=budget))
+    left = Counter(slot.arm for slot in slots)
+    return str(estimate_usd(left, ledger=study.folder / "ledger.jsonl", budget_usd=budget))
 
 
 def ending_of(gateway: Any, run_id: str) -> str | None:  # noqa: ANN401

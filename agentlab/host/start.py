@@ -94,13 +94,14 @@ def launch(study: Study, make_host: HostMaker, progress: str, *, detached: bool 
     from ..progress import say, show
 
     planned = study.runs * len(study.arms)
-    left = len(missing(study))
+    slots = missing(study)
+    left = len(slots)
     if left == 0:
         say(f"{planned} of {planned} already recorded in {study.folder}; nothing to do")
         return Running(study, None)
     if left < planned:
         say(f"{planned - left} of {planned} already recorded in {study.folder}; {left} to do")
-    if (cost := told_cost(study)) is not None:
+    if (cost := told_cost(study, slots)) is not None:
         say(cost)
     before = Lease.read(study.folder)
     if before is not None:

@@ -9,7 +9,7 @@ import pytest
 import agentlab as al
 from agentlab.drivers.base import Identity
 from agentlab.engine.budget import told_cost
-from agentlab.engine.study import Study, prepare, recorded
+from agentlab.engine.study import Study, missing, prepare, recorded
 from agentlab.errors import BudgetExceeded, ConfigError
 
 ASK = {"model": "scripted", "max_tokens": 1000, "messages": [{"role": "user", "content": "x" * 400}]}
@@ -118,10 +118,13 @@ def test_what_a_paid_study_may_cost_is_said_before_it_starts(tmp_path):
     settings = {"scenario": SCENARIO, "arms": {"a": Asker()}, "runs": 4, "order": "sequential", "seed": 1}
     paid = al.Gateway("http://127.0.0.1:9/v1", price=PRICE, budget_usd=2)
     study = prepare(Study(folder=tmp_path / "s", gateway=paid, **settings), "resume")
-    assert told_cost(study) == (
+    slots = missing(study)
+    assert told_cost(study, slots) == (
         "4 runs to come: what a run costs is not known yet, at most 2.00 USD, which the budget has left"
     )
-    assert told_cost(dataclasses.replace(study, gateway=gateway())) is None  # a scripted model costs nothing
+    assert (
+        told_cost(dataclasses.replace(study, gateway=gateway()), slots) is None
+    )  # a scripted model costs nothing
 
 
 def _ends(folder):
