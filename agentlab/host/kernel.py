@@ -162,6 +162,9 @@ class KernelHost:
                 await self._converse(manager, lifeline, folder, log)
             finally:
                 # All is written and closed, and what is not is the watchdogs'; a polite end would take 0.3 s.
+                # The folder goes first: should this process end now, a kernel that lives removes it, one
+                # that was killed cannot.
+                shutil.rmtree(folder, ignore_errors=True)
                 self._process.kill()
                 await asyncio.to_thread(self._process.wait)
                 lifeline.close()
