@@ -165,6 +165,11 @@ class Children:
     ) -> None:
         await self.close()
 
+    @property
+    def pid(self) -> int:
+        """Process id of the watchdog: all that is started here, and what that starts, descends from it."""
+        return self._process.pid
+
     async def spawn(
         self,
         argv: Sequence[str],
@@ -174,6 +179,7 @@ class Children:
         stdin: Stdio = "null",
         stdout: Stdio = "null",
         stderr: Stdio | Literal["stdout"] = "null",
+        tty: str | None = None,
     ) -> Child:
         """Start one process in a session of its own.
 
@@ -189,6 +195,9 @@ class Children:
             A path is opened for appending, 0600.
         stderr : {"null", "stdout"} or path
             Where errors go.
+        tty : str, optional
+            Path of a pseudo-terminal's slave: it becomes the controlling terminal, and input, output and
+            errors in place of the three above.
 
         Returns
         -------
@@ -202,6 +211,15 @@ class Children:
         program = shutil.which(argv[0], path=env.get("PATH", os.defpath))
         if program is None:
             raise StartupError(f"{argv[0]}: command not found", phase="startup")
+        message = {
+            "op": "spawn",
+            "argv": [program, *argv[1:]],
+            "env": {**env, MARKER: self.marker},
+            "cwd": str(cwd),
+            "tty": tty,
+        }
+        if tty is not None:
+            return self._adopt((await self.ask(message))["pid"])
         opened: list[int] = []
         reader: int | None = None
         writer: int | None = None
@@ -209,12 +227,6 @@ class Children:
             child_in, writer = self._open_in(stdin, opened)
             child_out, reader = self._open_out(stdout, opened)
             child_err = child_out if stderr == "stdout" else self._open_out(stderr, opened)[0]
-            message = {
-                "op": "spawn",
-                "argv": [program, *argv[1:]],
-                "env": {**env, MARKER: self.marker},
-                "cwd": str(cwd),
-            }
             answer = await self.ask(message, (child_in, child_out, child_err))
         except BaseException:
             for fd in (reader, writer):
@@ -224,12 +236,16 @@ class Children:
         finally:
             for fd in opened:
                 os.close(fd)
-        child = Child(self, answer["pid"])
-        if child.pid in self._exits:
-            _settle(child, self._exits.pop(child.pid))
-        else:
-            self._children[child.pid] = child
+        child = self._adopt(answer["pid"])
         await self._connect(child, reader, writer)
+        return child
+
+    def _adopt(self, pid: int) -> Child:
+        child = Child(self, pid)
+        if pid in self._exits:
+            _settle(child, self._exits.pop(pid))
+        else:
+            self._children[pid] = child
         return child
 
     async def folder(self) -> Path:

@@ -165,7 +165,13 @@ class _Watchdog:
         self.send(answer)
 
     def spawn(self, message: dict) -> dict:  # type: ignore[type-arg]
-        fds, self.fds = self.fds[:3], self.fds[3:]
+        if (tty := message.get("tty")) is None:
+            fds, self.fds = self.fds[:3], self.fds[3:]
+            actions = [(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(fds)]
+        else:
+            # A session leader without a terminal that opens one gets it as its controlling terminal.
+            fds, actions = [], [(os.POSIX_SPAWN_OPEN, 0, tty, os.O_RDWR, 0)]
+            actions += [(os.POSIX_SPAWN_DUP2, 0, target) for target in (1, 2)]
         try:
             # A child's folder is the watchdog's at the time of the spawn: it has one thread.
             os.chdir(message["cwd"])
@@ -173,7 +179,7 @@ class _Watchdog:
                 message["argv"][0],
                 message["argv"],
                 message["env"],
-                file_actions=[(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(fds)],
+                file_actions=actions,
                 setsid=True,
                 setsigmask=[],
                 setsigdef=[signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE, signal.SIGCHLD],

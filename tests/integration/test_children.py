@@ -147,3 +147,29 @@ def test_descendants_of_this_process():
         process.kill()
         process.wait()
     assert process.pid not in descendants(os.getpid())
+
+
+async def test_a_child_on_a_terminal_has_it_as_its_controlling_one() -> None:
+    master, slave = os.openpty()
+    tell = (
+        "import os; a = os.ttyname(0); print(a, os.getsid(0) == os.getpid(), os.tcgetpgrp(0) == os.getpgrp())"
+    )
+    async with Children() as children:
+        child = await children.spawn(
+            [sys.executable, "-c", f"import os; print({about}); open('/dev/tty').close(); input()"],
+            env={},
+            tty=os.ttyname(slave),
+        )
+        name = os.ttyname(slave)
+        os.close(slave)
+        said = await asyncio.to_thread(os.read, master, 1000)
+        assert said.decode().split() == [name, "True", "True"]
+        assert child.pid in descendants(children.pid)
+        os.close(master)  # the terminal hangs up
+        assert await asyncio.wait_for(child.wait(), 5) == -signal.SIGHUP
+
+
+async def test_a_terminal_that_does_not_exist_is_an_error() -> None:
+    async with Children() as children:
+        with pytest.raises(StartupError, match="No such file"):
+            await children.spawn(["/bin/true"], env={}, tty="/dev/pts/none")
