@@ -151,9 +151,7 @@ def test_descendants_of_this_process():
 
 async def test_a_child_on_a_terminal_has_it_as_its_controlling_one() -> None:
     master, slave = os.openpty()
-    tell = (
-        "import os; a = os.ttyname(0); print(a, os.getsid(0) == os.getpid(), os.tcgetpgrp(0) == os.getpgrp())"
-    )
+    about = "os.ttyname(0), os.getsid(0) == os.getpid(), os.tcgetpgrp(0) == os.getpgrp()"
     async with Children() as children:
         child = await children.spawn(
             [sys.executable, "-c", f"import os; print({about}); open('/dev/tty').close(); input()"],
