@@ -43,6 +43,7 @@ _WHERE = {
     "plot_timeline": "plots.timeline",
     "plot_ttft": "plots.ttft",
     "record": "engine",
+    "reference": "frames.published",
     "report": "reporting",
     "save": "plots.export",
 }
