@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from ..errors import ConfigError, StartupError
 from .cache import agent_folder, installed_executable
+from .runtime import search_path
 
 Dialect = Literal["chat", "responses", "messages", "gemini"]
 
@@ -223,7 +224,7 @@ class Agent:
 
 
 def environment(setup: Setup, **named: str) -> dict[str, str]:
-    """Build an environment from nothing.
+    """Build an environment from nothing for an agent that is not on a terminal.
 
     Parameters
     ----------
@@ -237,21 +238,35 @@ def environment(setup: Setup, **named: str) -> dict[str, str]:
     dict
         PATH and named variables only: nothing of the caller's, so no key and no home of the user.
     """
-    temporary = setup.home / "tmp"
+    mine = {"PATH": search_path(setup.executable), "TERM": "dumb", "NO_COLOR": "1", "DO_NOT_TRACK": "1"}
+    return private_environment(setup.home, **mine, **named)
+
+
+def private_environment(home: Path, **named: str) -> dict[str, str]:
+    """Build an environment whose every folder is below one home.
+
+    Parameters
+    ----------
+    home : pathlib.Path
+        Private, existing folder.
+    **named : str
+        Further variables.
+
+    Returns
+    -------
+    dict
+        Nothing of the caller's.
+    """
+    temporary = home / "tmp"
     temporary.mkdir(mode=0o700, exist_ok=True)
-    home = str(setup.home)
     return {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": home,
+        "HOME": str(home),
         "TMPDIR": str(temporary),
         "XDG_CONFIG_HOME": f"{home}/.config",
         "XDG_DATA_HOME": f"{home}/.local/share",
         "XDG_STATE_HOME": f"{home}/.local/state",
         "XDG_CACHE_HOME": f"{home}/.cache",
         "LANG": "C.UTF-8",
-        "TERM": "dumb",
-        "NO_COLOR": "1",
-        "DO_NOT_TRACK": "1",
         **named,
     }
 

@@ -12,12 +12,11 @@ from . import (
     codex,
     gemini_cli,
     mini_swe_agent,
-    npm,
     opencode_cli,
     pi,
-    pypi,
 )
 from .base import Agent
+from .release import install_release, release_of
 
 #: Command-line agents, in the order they are listed.
 AGENTS: dict[str, Agent] = {
@@ -78,18 +77,5 @@ def install_agent(agent: Agent, version: str, *, say: Callable[[str], None]) -> 
     StartupError
         It cannot be installed, or does not run here; nothing half-installed is left.
     """
-
-    def find(folder: Path) -> Path:
-        return npm.first_that_runs(agent.candidates(folder), agent.name, version)
-
-    if agent.source == "npm":
-        return npm.install_package(agent.name, agent.package, version, find, say=say)
-    return pypi.install_package(
-        agent.name,
-        agent.package,
-        version,
-        "minisweagent.run.mini",
-        mini_swe_agent.LAUNCHER,
-        find,
-        say=say,
-    )
+    release = release_of(agent, module="minisweagent.run.mini", launcher=mini_swe_agent.LAUNCHER)
+    return install_release(agent.name, version, release, say=say)

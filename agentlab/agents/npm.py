@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from ..errors import StartupError
 from .installing import install_once
+from .runtime import search_path
 
 
 def install_package(
@@ -19,6 +19,7 @@ def install_package(
     version: str,
     find: Callable[[Path], Path],
     *,
+    beside: tuple[str, ...] = (),
     say: Callable[[str], None],
 ) -> Path:
     """Install one agent or plugin into the cache unless it is there.
@@ -34,6 +35,8 @@ def install_package(
     find : callable
         Gives the executable, or a plugin's package, of an installation folder; raises StartupError when it is
         not what was asked for.
+    beside : tuple of str
+        Further packages, each with its version.
     say : callable
         Receives progress, one line at a time.
 
@@ -58,7 +61,7 @@ def install_package(
                 phase="install",
             )
         say(f"installing {package} {version} from npm ...")
-        _npm_install(npm, work, package, version, name)
+        _npm_install(npm, work, [f"{package}@{version}", *beside], name)
 
     return install_once(name, version, fetch, find)
 
@@ -79,7 +82,7 @@ def reported_version(executable: Path, *, timeout: float = 60) -> str:
         Its first line of output, stripped; empty when it does not run.
     """
     with tempfile.TemporaryDirectory(prefix="agentlab-version-") as home:
-        environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": home, "TMPDIR": home}
+        environment = {"PATH": search_path(executable), "HOME": home, "TMPDIR": home}
         try:
             done = subprocess.run(
                 [executable, "--version"],
@@ -97,7 +100,7 @@ def reported_version(executable: Path, *, timeout: float = 60) -> str:
     return lines[0].strip() if done.returncode == 0 and lines else ""
 
 
-def _npm_install(npm: str, work: Path, package: str, version: str, name: str) -> None:
+def _npm_install(npm: str, work: Path, packages: list[str], name: str) -> None:
     # The user's own npm configuration (registry, proxy, certificates) holds; no install script is run.
     (work / "package.json").write_text('{"private": true}\n')
     command = [
@@ -110,7 +113,7 @@ def _npm_install(npm: str, work: Path, package: str, version: str, name: str) ->
         "--loglevel=error",
     ]
     done = subprocess.run(
-        [*command, f"{package}@{version}"],
+        [*command, *packages],
         cwd=work,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -120,7 +123,7 @@ def _npm_install(npm: str, work: Path, package: str, version: str, name: str) ->
     if done.returncode:
         tail = " ".join((done.stderr or done.stdout).split())[-400:]
         raise StartupError(
-            f"npm could not install {package}@{version} (exit {done.returncode}): {tail}",
+            f"npm could not install {packages[0]} (exit {done.returncode}): {tail}",
             driver=name,
             phase="install",
         )

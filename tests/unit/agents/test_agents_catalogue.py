@@ -154,7 +154,8 @@ def test_install_takes_the_catalogue(tmp_path, monkeypatch):
     """With a stand-in for npm's part; `make test` installs the real ones."""
     monkeypatch.setenv("AGENTLAB_CACHE", str(tmp_path))
 
-    def fake(npm_path, work, package, version, name):
+    def fake(npm_path, work, packages, name):
+        package, _, version = packages[0].rpartition("@")
         file = work / "node_modules" / package / "dist" / "cli.js"
         file.parent.mkdir(parents=True)
         file.write_text(f"#!/bin/sh\necho {version} >&2\n")
