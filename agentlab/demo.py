@@ -114,7 +114,7 @@ def _stage(name: str, say: Say) -> Generator[None]:
 @contextmanager
 def _progress(study: Path, planned: int, say: Say) -> Generator[None]:
     """Say how many runs are done, read from the study's files as any other reader would."""
-    from .engine.study import FINISHED, recorded
+    from .engine.slots import FINISHED, recorded
 
     end = threading.Event()
 

@@ -65,6 +65,8 @@ CODES: dict[str, str] = {
     "server_clock_unknown": "events carry no server time",
     "capture_lag": "the capture loop was late by more than its limit",
     "not_quiet": "the machine was under CPU or memory pressure",
+    "memory_pressure": "memory was short before or after the run, so that its memory is not believed",
+    "memory_unknown": "the driver names no process of the agent, so that its memory cannot be sampled",
     "pressure_unknown": "the kernel reports no pressure (PSI): whether the machine was quiet is unknown",
     "gateway_unattributed": "the gateway saw requests that belong to no session of the run",
     "gateway_gone": "the gateway's process ended during the run, which is therefore made again on resume",

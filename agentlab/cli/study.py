@@ -105,7 +105,7 @@ def recorded(
     Recordings
     """
     from ..engine import record
-    from ..engine.study import Quiet
+    from ..engine.waiting import Quiet
 
     more: dict[str, Any] = {} if options.detach is None else {"detach": options.detach}
     if options.quiet_wait is not None:

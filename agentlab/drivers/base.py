@@ -84,6 +84,53 @@ class Arm(Protocol):
         """True once the study is being cancelled: clean up in 1.5 s instead of ``timeouts.cleanup``."""
         ...
 
+    def own(self, pid: int) -> None:
+        """Say that a process and all its descendants, of now and later, belong to the arm.
+
+        Its memory is sampled with ``record(memory=True)``. Of ``Children`` give the watchdog,
+        ``children.pid``, which is not counted itself.
+
+        Parameters
+        ----------
+        pid : int
+            Process id.
+        """
+        ...
+
+
+@runtime_checkable
+class Memory(Protocol):
+    """The memory sampler of a run, as its driver sees it."""
+
+    def mark(self, phase: str) -> None:
+        """Say what the run does from now on.
+
+        Parameters
+        ----------
+        phase : str
+            ``"launch"``, ``"settle"``, ``"settled"``, ``"hold"`` or ``"end"``.
+        """
+        ...
+
+    async def settled(self, *, window_s: float = 3.0, tolerance: float = 0.01, cap_s: float = 60.0) -> bool:
+        """Wait for a plateau: the same processes, and their memory within the tolerance, over the window.
+
+        Parameters
+        ----------
+        window_s : float
+            Length of the plateau, s.
+        tolerance : float
+            Largest change of PSS + SwapPSS inside it, as a share of it.
+        cap_s : float
+            Longest wait, s.
+
+        Returns
+        -------
+        bool
+            False: it is still changing.
+        """
+        ...
+
 
 @runtime_checkable
 class Run(Protocol):
@@ -97,6 +144,20 @@ class Run(Protocol):
     @property
     def scenario(self) -> Scenario:
         """The scenario."""
+        ...
+
+    @property
+    def n_sessions(self) -> int | None:
+        """Sessions to keep open at once: this run's value of the driver's ``sessions``; None: not swept."""
+        ...
+
+    @property
+    def memory(self) -> Memory | None:
+        """The sampler of this run's memory; None: it is not sampled."""
+        ...
+
+    def own(self, pid: int) -> None:
+        """Say that a process and its descendants belong to this run alone; see :meth:`Arm.own`."""
         ...
 
     def emit(
@@ -169,7 +230,12 @@ class Opened(Protocol):
 
 @runtime_checkable
 class Driver(Protocol):
-    """A way to run one kind of agent. Settings are frozen; one arm = one driver."""
+    """A way to run one kind of agent. Settings are frozen; one arm = one driver.
+
+    It may have two further attributes: ``sessions`` (tuple of int above 0), a setting that is swept: each
+    value is a run of its own in every block; and ``measures_memory`` (bool), with which memory is always
+    sampled.
+    """
 
     def identify(self) -> Identity:
         """Say what is measured, without starting anything."""

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from ..drivers.base import Driver
     from ..gateway import Gateway
     from ..host.running import Running
-    from .study import Exists, Keep, Order, Quiet
+    from .slots import Order
+    from .study import Exists, Keep
+    from .waiting import Quiet
 
 _LONGEST_S = 30 * 24 * 3600
 
@@ -33,6 +35,7 @@ def record(
     seed: int | None = None,
     gateway: Gateway | None = None,
     budget_usd: Decimal | float | str | None = None,
+    memory: bool = False,
     host: Literal["auto", "kernel", "process", "inline"] = "auto",
     kernel: str | None = None,
     detach: float | Literal[False] = False,
@@ -49,7 +52,8 @@ def record(
     arms : driver, or mapping of name to driver
         The conditions to compare. A string ``"module:function"`` is called in the measuring process.
     runs : int, default 10
-        Runs of each arm; the run is the unit of all statistics.
+        Runs of each arm, and of each of its swept values (``Terminal(sessions=(1, 4))`` sweeps two); the run
+        is the unit of all statistics.
     to : path, optional
         Study folder; ``studies/<scenario>-<UTC>`` when absent.
     exists : {"resume", "refuse", "replace"}
@@ -64,6 +68,9 @@ def record(
         Most that all arms together may spend, in USD, over all resumptions; needs gateways with a price.
         Once a request could cost more than is left the study ends with ``BudgetExceeded``; what was measured
         stays.
+    memory : bool, default False
+        Sample the memory of every process that an arm starts (tables ``memory`` and ``processes``; at most
+        5 % of a core). A driver that is about memory samples it anyway.
     host : {"auto", "kernel", "process", "inline"}
         Where it is measured: ``auto`` is a kernel of its own in a live notebook, else a process of its own.
         ``inline`` (a thread here) is for tests and for drivers defined in the notebook: this process then
@@ -110,7 +117,8 @@ def record(
     """
     from ..host import start
     from .budget import checked_budget
-    from .study import Quiet, Study, default_folder, prepare
+    from .study import Study, default_folder, prepare
+    from .waiting import Quiet
 
     scenario = _checked_scenario(scenario)
     study = Study(
@@ -122,6 +130,7 @@ def record(
         seed=secrets.randbelow(2**32) if seed is None else _checked_seed(seed),
         keep=_one_of("keep", keep, "numbers", "content"),
         gateway=_checked_gateway(gateway),
+        memory=_one_of("memory", memory, True, False),
         quiet=Quiet() if quiet == "auto" else quiet,
     )
     study = dataclasses.replace(study, budget_usd=checked_budget(budget_usd, study))
@@ -190,7 +199,7 @@ def _checked_deadline(detach: Any) -> float:  # noqa: ANN401
     return float(detach)
 
 
-def _one_of(name: str, value: Any, *allowed: str) -> Any:  # noqa: ANN401
+def _one_of(name: str, value: Any, *allowed: str | bool) -> Any:  # noqa: ANN401
     if value not in allowed:
         raise ConfigError(f"record({name}={value!r}): choose one of {', '.join(map(repr, allowed))}")
     return value

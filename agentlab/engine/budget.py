@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from ..errors import BudgetExceeded, ConfigError, GatewayError
-from .study import Slot, Study
+from .slots import Slot
+from .study import Study
 
 #: How the gateway ended a run -> its issue code; all but ``limit``, the run's own cap, end the study.
 ENDINGS = {

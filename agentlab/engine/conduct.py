@@ -17,12 +17,17 @@ from ..errors import AgentExited, AgentlabError, ConfigError, GatewayError, Reco
 from ..redact import Redactor
 from ..scenario import Scenario
 from ..wire.children import Children
+from ..wire.pressure import Pressure, known, read_pressure
+from ..wire.procid import Owned
 from .budget import ENDINGS, end_study, ending_of
 from .doubts import doubts_of
 from .files import lock
-from .observe import Observer, wait_quiet
+from .memory import sampled
+from .observe import Observer
 from .runlog import RunLog
-from .study import Slot, Study, check_own, missing, next_sequence, slug
+from .slots import Slot, next_sequence
+from .study import Study, check_own, slug
+from .waiting import wait_quiet
 
 
 class Stop:
@@ -69,12 +74,16 @@ class _Arm:
     scratch: Path
     gateway: LiveGateway | None
     stop: Stop
+    owned: Owned = dataclasses.field(default_factory=Owned)
     stack: AsyncExitStack = dataclasses.field(default_factory=AsyncExitStack)
     opened: Opened | None = None
 
     @property
     def hurry(self) -> bool:
         return self.stop.reason is not None
+
+    def own(self, pid: int) -> None:
+        self.owned.add(pid)
 
     async def open(self) -> Opened:
         if self.opened is None:
@@ -123,10 +132,9 @@ async def conduct(study: Study, stop: Stop, hold: Hold = contextlib.nullcontext)
         children = await stack.enter_async_context(Children())
         scratch = await children.folder()
         observer = await stack.enter_async_context(Observer())
-        drivers = study.drivers()  # once: a factory "module:function" makes another driver at each call
-        gateways = await _start_gateways(study, drivers, stack, children)
+        gateways = await _start_gateways(study, stack, children)
         arms: dict[str, _Arm] = {}
-        for number, (name, driver) in enumerate(drivers.items()):
+        for number, (name, driver) in enumerate(study.drivers.items()):
             # Its path stands in the agent's prompt: equally long for every arm, or the arms' tokens differ.
             folder = scratch / f"arm-{number:02d}"
             folder.mkdir(mode=0o700)
@@ -137,27 +145,47 @@ async def conduct(study: Study, stop: Stop, hold: Hold = contextlib.nullcontext)
 
 async def _record_runs(study: Study, arms: dict[str, _Arm], observer: Observer) -> None:
     """Open all arms before the first run: one that cannot start ends the study before it costs anything."""
-    slots = missing(study)
+    slots = study.missing()
     for arm in arms.values():
         if any(slot.arm == arm.name for slot in slots):
             await arm.open()
     for slot in slots:
-        arm = arms[slot.arm]
-        quiet = None if study.quiet is None else await wait_quiet(study.quiet)
-        log = _new_log(study, slot, arm)
-        if quiet is not None and quiet["quiet"] is not True:
-            log.issue("pressure_unknown" if quiet["quiet"] is None else "not_quiet")
-        observer.begin(log)
-        try:
-            status = await _make_run(study, arm, log)
-        except BaseException as error:
-            # What ends the study is told, not what follows from it.
-            with contextlib.suppress(RecordingError):
-                _mark(log, arm.stop, arm.gateway, error)
-            with contextlib.suppress(RecordingError):
-                log.finish("cancelled", observer=observer.end(), quiet=quiet)
-            raise
-        log.finish(status, observer=observer.end(), quiet=quiet)
+        for _ in range(1 if study.quiet is None else study.quiet.attempts):
+            if not await _record_run(study, slot, arms[slot.arm], observer):
+                break
+
+
+async def _record_run(study: Study, slot: Slot, arm: _Arm, observer: Observer) -> bool:
+    """Make one run and close its recording; say whether memory was too short to believe what was sampled."""
+    quiet = None if study.quiet is None else await wait_quiet(study.quiet)
+    log = _new_log(study, slot, arm)
+    if quiet is not None and quiet["quiet"] is not True:
+        log.issue("pressure_unknown" if quiet["quiet"] is None else "not_quiet")
+    observer.begin(log)
+    before = read_pressure()
+    try:
+        status = await _make_run(study, arm, log)
+        pressed = _judge_memory(study, log, before) if samples_memory(study, arm.driver) else False
+    except BaseException as error:
+        # What ends the study is told, not what follows from it.
+        with contextlib.suppress(RecordingError):
+            _mark(log, arm.stop, arm.gateway, error)
+        with contextlib.suppress(RecordingError):
+            log.finish("cancelled", observer=observer.end(), quiet=quiet)
+        raise
+    log.finish(status, observer=observer.end(), quiet=quiet)
+    return pressed
+
+
+def _judge_memory(study: Study, log: RunLog, before: Pressure) -> bool:
+    """Look at the machine after a run whose memory was sampled."""
+    after = read_pressure()
+    log.state["pressure"] = {"before": known(before), "after": known(after)}
+    pressed = None if study.quiet is None else study.quiet.memory_pressed(before, after)
+    if pressed:
+        shares = [p.memory_some_avg10 for p in (before, after)]
+        log.issue("memory_pressure", f"before {shares[0]} %, after {shares[1]} %", discard=True)
+    return pressed is True
 
 
 def _mark(log: RunLog, stop: Stop, gateway: LiveGateway | None, error: BaseException) -> None:
@@ -172,13 +200,19 @@ def _mark(log: RunLog, stop: Stop, gateway: LiveGateway | None, error: BaseExcep
         log.issue(code, str(error), discard=True)
 
 
+def samples_memory(study: Study, driver: Driver) -> bool:
+    """Say whether the memory of a driver's processes is sampled in a study."""
+    return study.memory or getattr(driver, "measures_memory", False) is True
+
+
 async def _make_run(study: Study, arm: _Arm, log: RunLog) -> str:
     """Make one run; its failure becomes an issue and the study goes on."""
     status = "complete"
     try:
         opened = await arm.open()
         log.on_begin = functools.partial(_point_gateway, arm, log)
-        async with opened.session(log) as session:
+        wanted = samples_memory(study, arm.driver)
+        async with sampled(log, arm.owned, wanted=wanted), opened.session(log) as session:
             await log.begin()  # a server of this run alone was warmed up until here
             await asyncio.sleep(study.scenario.settle_s)
             log.phase = "turn"
@@ -187,6 +221,8 @@ async def _make_run(study: Study, arm: _Arm, log: RunLog) -> str:
                 await session.prompt(prompt.replace("{nonce}", nonce))
             await asyncio.sleep(study.scenario.tail_s)
             log.phase = "cleanup"
+            if log.memory is not None:
+                log.memory.mark("end")
         _check_requirements(study.scenario, log)
     except (RecordingError, ConfigError, GatewayError):
         raise
@@ -240,13 +276,11 @@ def _new_log(study: Study, slot: Slot, arm: _Arm) -> RunLog:
     )
 
 
-async def _start_gateways(
-    study: Study, drivers: dict[str, Driver], stack: AsyncExitStack, children: Children
-) -> dict[str, Any]:
+async def _start_gateways(study: Study, stack: AsyncExitStack, children: Children) -> dict[str, Any]:
     """Start the study's gateway, and one for each arm that has its own, which goes before the study's."""
     shared: Any = None
     live: dict[str, Any] = {}
-    for name, driver in drivers.items():
+    for name, driver in study.drivers.items():
         own = getattr(driver, "gateway", None)
         wanted = own if own is not None else study.gateway
         if own is None and shared is not None:

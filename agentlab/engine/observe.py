@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import time
 from types import TracebackType
 from typing import Any
 
-from ..wire.pressure import Pressure, read_pressure
+from ..wire.pressure import known, read_pressure
 from .runlog import RunLog
-from .study import Quiet
 
 _TICK_S = 0.02
 _SAMPLE_S = 1.0
@@ -45,7 +43,7 @@ class Observer:
         self.run = run
         self._late_ms = []
         self._cpu_s = time.process_time()
-        run.emit("pressure", **_known(read_pressure()))
+        run.emit("pressure", **known(read_pressure()))
 
     def end(self) -> dict[str, Any]:
         """Stop sending samples and return the observer's own cost.
@@ -86,42 +84,5 @@ class Observer:
             if self.run is not None:
                 self._late_ms += recent
                 self.run.emit("lag", late_ms=max(recent), n=len(recent))
-                self.run.emit("pressure", **_known(read_pressure()))
+                self.run.emit("pressure", **known(read_pressure()))
             recent.clear()
-
-
-async def wait_quiet(limits: Quiet) -> dict[str, Any]:
-    """Wait until the machine is quiet, or as long as the limits say.
-
-    Parameters
-    ----------
-    limits : Quiet
-        Limits and longest wait.
-
-    Returns
-    -------
-    dict
-        ``waited_s``, ``quiet`` (None: the kernel reports no pressure, so it is unknown) and the last sample.
-    """
-    started = time.monotonic()
-    while True:
-        sample = read_pressure()
-        quiet = _is_quiet(sample, limits)
-        waited = time.monotonic() - started
-        if quiet is not False or waited >= limits.wait_s:
-            return {"waited_s": round(waited, 3), "quiet": quiet, **_known(sample)}
-        await asyncio.sleep(min(0.5, limits.wait_s - waited))
-
-
-def _is_quiet(sample: Pressure, limits: Quiet) -> bool | None:
-    if sample.cpu_some_avg10 is None or sample.memory_some_avg10 is None:
-        return None
-    return (
-        sample.cpu_some_avg10 <= limits.cpu_some_avg10
-        and sample.memory_some_avg10 <= limits.memory_some_avg10
-    )
-
-
-def _known(sample: Pressure) -> dict[str, Any]:
-    """Leave out what the kernel does not tell: an absent key is unknown."""
-    return {key: value for key, value in dataclasses.asdict(sample).items() if value is not None}

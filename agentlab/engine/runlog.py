@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..drivers.base import Identity
+from ..drivers.base import Identity, Memory
 from ..errors import RecordingError
 from ..redact import Redactor
 from ..scenario import Scenario
+from ..wire.procid import Owned
 from .files import LineWriter, write_json
-from .study import FORMAT, Keep, Slot
+from .slots import Slot
+from .study import FORMAT, Keep
 
 
 class RunLog:
@@ -61,6 +63,9 @@ class RunLog:
         self.phase = "session"
         self.tools_completed: set[str] = set()
         self.final_text_chars = 0
+        self.n_sessions = slot.n_sessions
+        self.memory: Memory | None = None
+        self.owned = Owned()
         self.on_begin: Callable[[], Awaitable[None]] | None = None
         self._keep_content = keep == "content"
         self._redactor = redactor
@@ -89,6 +94,8 @@ class RunLog:
             "n_turns_asked": len(scenario.turns),
             "issues": [],
         }
+        if slot.n_sessions is not None:
+            self.state["n_sessions"] = slot.n_sessions
         try:
             self._events = LineWriter(folder / "events.jsonl")
             self._save()
@@ -126,6 +133,10 @@ class RunLog:
         }
         self.state["issues"].append(issue)
         self._save(durable=False)  # often in mid-turn, where stamps must not wait for the disk
+
+    def own(self, pid: int) -> None:
+        """Take a process for this run's; see :class:`agentlab.drivers.base.Run`."""
+        self.owned.add(pid)
 
     async def begin(self) -> None:
         """Say that the run's model requests begin; see :class:`agentlab.drivers.base.Run`."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
+import functools
 import json
-import random
 import re
 import shutil
 import time
@@ -23,48 +22,14 @@ from ..scenario import Scenario, digest, fingerprint
 from .arms import driver_of, identity_of
 from .codec import decode, encode
 from .files import LOCK_FILE, lock, write_json
+from .slots import Order, Slot, missing, slots, swept
+from .waiting import Quiet
 
 FORMAT = 1
-Order = Literal["interleaved", "sequential"]
 Keep = Literal["numbers", "content"]
 Exists = Literal["resume", "refuse", "replace"]
-#: A run with one of these is never repeated; others (cancelled, unfinished) are done again.
-FINISHED = ("complete", "failed")
 #: Characters of an arm's name in a folder's name; with the number before it, it fits everywhere.
 _LONGEST_SLUG = 80
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Quiet:
-    """Say when the machine is quiet enough for a run, and how long to wait for it.
-
-    Parameters
-    ----------
-    cpu_some_avg10 : float, default 25
-        Largest CPU pressure (PSI ``some avg10``), in percent (0..100) of the last 10 s.
-    memory_some_avg10 : float, default 1
-        Largest memory pressure, likewise in percent.
-    wait_s : float, default 20
-        Longest wait before a run, in seconds. Then the run goes on and carries the issue ``not_quiet``.
-
-    Examples
-    --------
-    >>> Quiet(wait_s=60).cpu_some_avg10
-    25.0
-    """
-
-    cpu_some_avg10: float = 25.0
-    memory_some_avg10: float = 1.0
-    wait_s: float = 20.0
-
-
-@dataclasses.dataclass(frozen=True)
-class Slot:
-    """One run to be made: the ``index``-th (0-based) of an arm, in ``block`` when arms are interleaved."""
-
-    arm: str
-    index: int
-    block: int | None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -80,7 +45,7 @@ class Study:
     arms : mapping of str to Driver or str
         The conditions; a string is ``"module:function"`` and is called to make the driver.
     runs : int
-        Runs per arm.
+        Runs of each arm, and of each of its swept values.
     order : {"interleaved", "sequential"}
         Randomised blocks of one run of every arm, or arm after arm.
     seed : int
@@ -91,6 +56,8 @@ class Study:
         In front of all arms that have none of their own.
     quiet : Quiet, optional
         None: do not wait, do not judge.
+    memory : bool
+        Whether the memory of all arms' processes is sampled.
     budget_usd : Decimal, optional
         Limit of all its gateways together, in USD, over all resumptions.
     created_unix_ns : int, optional
@@ -105,12 +72,14 @@ class Study:
     seed: int
     keep: Keep = "numbers"
     gateway: Any = None
-    quiet: Quiet | None = Quiet()
+    quiet: Quiet | None = dataclasses.field(default_factory=Quiet)
+    memory: bool = False
     budget_usd: Decimal | None = None
     created_unix_ns: int | None = None
 
+    @functools.cached_property
     def drivers(self) -> dict[str, Driver]:
-        """Return the driver of each arm.
+        """The driver of each arm; a factory ``"module:function"`` is called once.
 
         Returns
         -------
@@ -124,15 +93,20 @@ class Study:
         return {name: driver_of(name, arm) for name, arm in self.arms.items()}
 
     def slots(self) -> Iterator[Slot]:
-        """Yield all runs in order of execution; the same seed gives the same order, also when extended."""
-        names = list(self.arms)
-        if self.order == "sequential":
-            yield from (Slot(name, index, None) for name in names for index in range(self.runs))
-            return
-        for block in range(self.runs):
-            shuffled = names.copy()
-            random.Random(f"{self.seed}:{block}").shuffle(shuffled)
-            yield from (Slot(name, block, block) for name in shuffled)
+        """Yield all runs in order of execution; see :func:`agentlab.engine.slots.slots`."""
+        return slots(self._sweeps(), self.runs, self.order, self.seed)
+
+    def missing(self) -> list[Slot]:
+        """List the runs that are still to be made, in order."""
+        return missing(self.slots(), self.folder)
+
+    @property
+    def planned(self) -> dict[str, int]:
+        """Runs of each arm: those of all its swept values."""
+        return {name: self.runs * len(values) for name, values in self._sweeps().items()}
+
+    def _sweeps(self) -> dict[str, tuple[int | None, ...]]:
+        return {name: swept(name, driver) for name, driver in self.drivers.items()}
 
     def to_job(self) -> dict[str, Any]:
         """Return the study as plain data for the measuring process; holds secrets, never written to disk."""
@@ -161,10 +135,12 @@ class Study:
     def describe(self) -> dict[str, Any]:
         """Return what ``study.json`` holds: redacted, comparable, without machine and time."""
         arms: dict[str, Any] = {}
-        for name, driver in self.drivers().items():
+        for name, driver in self.drivers.items():
             identity = identity_of(name, driver)
             settings = redact_data({"model": identity.model, **identity.settings})
             arms[name] = {"driver": identity.driver, "version": identity.version, "settings": settings}
+            if (values := swept(name, driver)) != (None,):
+                arms[name]["sessions"] = list(values)
             if (own := getattr(driver, "gateway", None)) is not None:
                 arms[name]["gateway"] = _described(own, self.keep)
             arms[name]["digest"] = digest(list(arms[name].values()))
@@ -181,6 +157,7 @@ class Study:
             "order": self.order,
             "seed": self.seed,
             "keep": self.keep,
+            "memory": self.memory,
             "gateway": _described(self.gateway, self.keep),
         }
 
@@ -243,7 +220,8 @@ def prepare(study: Study, exists: Exists) -> Study:
             raise RecordingError(f"{file} is damaged: it lacks seed or runs; choose another folder with to=")
         study = dataclasses.replace(study, seed=seed, created_unix_ns=stored.get("created_unix_ns"))
         wanted = study.describe()
-        for key in ("format", "keep", "scenario", "arms", "order", "gateway"):
+        stored.setdefault("memory", False)  # a study of before there was such a thing
+        for key in ("format", "keep", "memory", "scenario", "arms", "order", "gateway"):
             if (found := _first_difference(stored.get(key), wanted[key], key)) is not None:
                 raise ConfigError(f"{folder} holds another study: {found}; choose another folder with to=")
         if study.runs > runs:
@@ -301,61 +279,6 @@ def _taken(folder: Path) -> StudyBusy:
     return StudyBusy(
         f"{folder} was given to another study at the same moment; choose another folder with to="
     )
-
-
-def recorded(folder: Path) -> list[dict[str, Any]]:
-    """Read the state of all runs of a study.
-
-    Parameters
-    ----------
-    folder : Path
-        Study folder.
-
-    Returns
-    -------
-    list of dict
-        Each ``run.json``, in order of execution; one that cannot be read, or is none, is left out.
-    """
-    found: list[dict[str, Any]] = []
-    for file in sorted((folder / "runs").glob("*/run.json")):
-        with contextlib.suppress(RecordingError):
-            run = read_json(file)
-            if isinstance(run.get("arm"), str) and {"run_index", "status"} <= run.keys():
-                found.append(run)
-    return found
-
-
-def missing(study: Study) -> list[Slot]:
-    """List the runs that are still to be made, in order.
-
-    Parameters
-    ----------
-    study : Study
-        A prepared study.
-
-    Returns
-    -------
-    list of Slot
-    """
-    done = [(run["arm"], run["run_index"]) for run in recorded(study.folder) if run["status"] in FINISHED]
-    known = {pair for pair in done if isinstance(pair[1], int)}
-    return [slot for slot in study.slots() if (slot.arm, slot.index) not in known]
-
-
-def next_sequence(folder: Path) -> int:
-    """Return the next free number of a run folder, also after crashes.
-
-    Parameters
-    ----------
-    folder : Path
-        Study folder.
-
-    Returns
-    -------
-    int
-    """
-    numbers = [int(m[0]) for p in (folder / "runs").glob("*") if (m := re.match(r"\d+", p.name))]
-    return max(numbers, default=-1) + 1
 
 
 def slug(name: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..engine.files import is_locked
-from ..engine.study import FINISHED, recorded
+from ..engine.slots import FINISHED, recorded
 from ..errors import ConfigError, RecordingError, StudyBusy
 from ..jsonfile import read_json
 from .lease import Lease
@@ -85,8 +85,7 @@ class _Plan:
     """What a study's own file says of it; see :class:`agentlab.host.state.Plan`."""
 
     folder: Path
-    arms: Mapping[str, Any]
-    runs: int
+    planned: Mapping[str, int]
 
 
 def _plan(folder: Path) -> _Plan:
@@ -96,16 +95,16 @@ def _plan(folder: Path) -> _Plan:
     arms, runs = stored.get("arms"), stored.get("runs")
     if not (isinstance(arms, dict) and isinstance(runs, int)):
         raise RecordingError(f"{folder / 'study.json'} is damaged: it lacks arms or runs")
-    return _Plan(folder, arms, runs)
+    return _Plan(folder, {name: runs * len(arm.get("sessions", (None,))) for name, arm in arms.items()})
 
 
 def _without_lease(plan: _Plan) -> Running:
     """Answer for a study that is not detached: finished, busy, or left."""
     from ..progress import say
 
-    planned = plan.runs * len(plan.arms)
+    planned = sum(plan.planned.values())
     done = {(run["arm"], run["run_index"]) for run in recorded(plan.folder) if run["status"] in FINISHED}
-    finished = sum((arm, index) in done for arm in plan.arms for index in range(plan.runs))
+    finished = sum((arm, index) in done for arm, runs in plan.planned.items() for index in range(runs))
     folder = str(plan.folder)
     if is_locked(plan.folder):
         raise StudyBusy(

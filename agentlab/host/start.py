@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 from ..engine.budget import told_cost
-from ..engine.study import Study, missing
+from ..engine.study import Study
 from ..errors import ConfigError
 from ..wire.procid import ProcessId
 from .base import Host
@@ -93,8 +93,8 @@ def launch(study: Study, make_host: HostMaker, progress: str, *, detached: bool 
     """
     from ..progress import say, show
 
-    planned = study.runs * len(study.arms)
-    slots = missing(study)
+    planned = sum(study.planned.values())
+    slots = study.missing()
     left = len(slots)
     if left == 0:
         say(f"{planned} of {planned} already recorded in {study.folder}; nothing to do")

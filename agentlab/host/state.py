@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..engine.study import FINISHED
+from ..engine.slots import FINISHED
 from ..errors import RecordingError
 from ..jsonfile import read_json
 
@@ -21,13 +21,8 @@ class Plan(Protocol):
         ...
 
     @property
-    def arms(self) -> Mapping[str, Any]:
-        """The conditions, by name."""
-        ...
-
-    @property
-    def runs(self) -> int:
-        """Runs per arm."""
+    def planned(self) -> Mapping[str, int]:
+        """Runs of each arm, by name."""
         ...
 
 
@@ -43,7 +38,8 @@ class StudyState:
     """
 
     def __init__(self, study: Plan, since_unix_ns: int) -> None:
-        self._study = study
+        self._folder = study.folder / "runs"
+        self._planned = dict(study.planned)
         self._since_unix_ns = since_unix_ns
         self._over: dict[str, dict[str, Any]] = {}
 
@@ -59,19 +55,19 @@ class StudyState:
         """
         arms: dict[str, dict[str, Any]] = {
             name: {
-                "planned": self._study.runs,
+                "planned": planned,
                 "finished": 0,
                 "eligible": 0,
                 "discarded": 0,
                 "running": 0,
                 "reasons": {},
             }
-            for name in self._study.arms
+            for name, planned in self._planned.items()
         }
         current: dict[str, Any] | None = None
         for run in self._runs():
             counts = arms.get(run["arm"])
-            if counts is None or run["run_index"] >= self._study.runs:
+            if counts is None or run["run_index"] >= counts["planned"]:
                 continue
             if run["status"] in FINISHED:
                 _count(counts, run)
@@ -79,7 +75,7 @@ class StudyState:
                 current = {key: run[key] for key in ("run_id", "arm", "run_index", "started_unix_ns")}
                 counts["running"] = 1
         return {
-            "planned": self._study.runs * len(arms),
+            "planned": sum(self._planned.values()),
             "finished": sum(counts["finished"] for counts in arms.values()),
             "current": current,
             "arms": arms,
@@ -87,7 +83,7 @@ class StudyState:
 
     def _runs(self) -> list[dict[str, Any]]:
         runs: list[dict[str, Any]] = []
-        folder = self._study.folder / "runs"
+        folder = self._folder
         try:
             names = sorted(os.listdir(folder))  # noqa: PTH208 (a path for each would take most of the time)
         except OSError:

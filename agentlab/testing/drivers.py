@@ -78,6 +78,7 @@ class Toy:
         if self.trouble == "startup":
             raise StartupError("the toy was told not to start", driver="toy", phase="startup")
         async with Children() as children:
+            arm.own(children.pid)
             yield _Opened(self, children)
 
 

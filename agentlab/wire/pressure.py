@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 #: Where the kernel shows it; tests give a folder of their own.
 PROC = Path("/proc")
@@ -66,6 +67,27 @@ def read_pressure(proc: Path = PROC) -> Pressure:
         memory_available_bytes=meminfo(proc).get("MemAvailable"),
         load1=_load1(proc),
     )
+
+
+def known(sample: Pressure) -> dict[str, Any]:
+    """Return what is known of a sample: an absent key is unknown.
+
+    Parameters
+    ----------
+    sample : Pressure
+        As :func:`read_pressure` returns it.
+
+    Returns
+    -------
+    dict
+        Field to value.
+
+    Examples
+    --------
+    >>> known(Pressure(load1=0.5))
+    {'load1': 0.5}
+    """
+    return {key: value for key, value in dataclasses.asdict(sample).items() if value is not None}
 
 
 def meminfo(proc: Path = PROC) -> dict[str, int]:

@@ -86,6 +86,38 @@ class ProcessId:
         return False
 
 
+class Owned:
+    """The processes that a driver has said belong to an arm or a run.
+
+    Those that have ended are forgotten, so that a later process with the same number is not taken for one.
+
+    Attributes
+    ----------
+    ever : bool
+        Whether one was ever named.
+    """
+
+    def __init__(self) -> None:
+        self.ever = False
+        self._roots: dict[int, ProcessId] = {}
+
+    def add(self, pid: int) -> None:
+        """Take a process with all its descendants, of now and later.
+
+        Parameters
+        ----------
+        pid : int
+            Process id.
+        """
+        self.ever = True
+        self._roots[pid] = ProcessId.of(pid)
+
+    def alive(self) -> list[int]:
+        """List the processes that still run."""
+        self._roots = {pid: root for pid, root in self._roots.items() if root.alive()}
+        return list(self._roots)
+
+
 def _started(pid: int) -> int | None:
     """Return when a process started; None when it has ended or the system does not tell."""
     try:

@@ -9,7 +9,8 @@ import pytest
 import agentlab as al
 from agentlab.drivers.base import Identity
 from agentlab.engine.budget import told_cost
-from agentlab.engine.study import Study, missing, prepare, recorded
+from agentlab.engine.slots import recorded
+from agentlab.engine.study import Study, prepare
 from agentlab.errors import BudgetExceeded, ConfigError
 
 ASK = {"model": "scripted", "max_tokens": 1000, "messages": [{"role": "user", "content": "x" * 400}]}
@@ -118,7 +119,7 @@ def test_what_a_paid_study_may_cost_is_said_before_it_starts(tmp_path):
     settings = {"scenario": SCENARIO, "arms": {"a": Asker()}, "runs": 4, "order": "sequential", "seed": 1}
     paid = al.Gateway("http://127.0.0.1:9/v1", price=PRICE, budget_usd=2)
     study = prepare(Study(folder=tmp_path / "s", gateway=paid, **settings), "resume")
-    slots = missing(study)
+    slots = study.missing()
     assert told_cost(study, slots) == (
         "4 runs to come: what a run costs is not known yet, at most 2.00 USD, which the budget has left"
     )

@@ -12,7 +12,8 @@ import pytest
 from agentlab import Scenario, Timeouts
 from agentlab.drivers.base import Identity
 from agentlab.engine.conduct import Stop, conduct
-from agentlab.engine.study import Study, missing, prepare, recorded
+from agentlab.engine.slots import recorded
+from agentlab.engine.study import Study, prepare
 from agentlab.errors import (
     AgentExited,
     ConfigError,
@@ -86,7 +87,7 @@ async def test_a_study_runs_in_blocks_and_opens_each_arm_once(tmp_path):
     assert [run["status"] for run in runs] == ["complete"] * 6
     assert [(run["arm"], run["run_index"]) for run in runs] == [(s.arm, s.index) for s in study.slots()]
     assert all(arm.log == ["open", "tidy", "tidy", "tidy", "close"] for arm in arms.values())
-    assert missing(study) == []
+    assert study.missing() == []
 
 
 async def test_the_nonce_is_fresh_for_each_run_the_same_in_its_turns_and_never_stored(tmp_path):
@@ -143,7 +144,7 @@ async def test_an_arm_that_cannot_start_ends_the_study_before_any_run(tmp_path):
         "message": "no such agent; run: agentlab install opencode",
     }
     assert recorded(study.folder) == [] and good.log[-1] == "close"
-    assert len(missing(study)) == 4
+    assert len(study.missing()) == 4
 
 
 async def test_a_later_start_failure_is_an_issue(tmp_path):
@@ -292,7 +293,7 @@ async def test_a_disk_that_is_full_at_the_end_of_the_last_run_is_told(tmp_path, 
         patch.setattr("agentlab.engine.runlog.RunLog.finish", full)
         outcome = await run_study(study)
     assert outcome["status"] == "failed" and outcome["error"]["type"] == "RecordingError"
-    assert len(missing(study)) == 1
+    assert len(study.missing()) == 1
 
 
 async def test_a_run_that_the_disk_cut_off_is_made_again_though_its_end_could_be_written(tmp_path):
@@ -301,7 +302,7 @@ async def test_a_run_that_the_disk_cut_off_is_made_again_though_its_end_could_be
 
     study = make(tmp_path, {"a": Toy(turn)}, runs=1)
     assert (await run_study(study))["error"]["type"] == "RecordingError"
-    assert codes(study) == [["unfinished"]] and len(missing(study)) == 1
+    assert codes(study) == [["unfinished"]] and len(study.missing()) == 1
 
 
 async def test_no_room_for_a_new_run_leaves_no_empty_folder(tmp_path, monkeypatch):
@@ -403,7 +404,7 @@ async def test_a_gateway_that_dies_in_a_run_is_not_the_agents_failure(tmp_path, 
     outcome = await run_study(study)
     assert outcome["error"]["type"] == "GatewayError"
     assert codes(study) == [["turn_stalled", "gateway_gone"]]
-    assert len(missing(study)) == 2  # it is made again
+    assert len(study.missing()) == 2  # it is made again
 
 
 async def test_a_factory_is_called_once_a_recording(tmp_path, monkeypatch):

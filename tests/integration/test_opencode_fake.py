@@ -18,7 +18,8 @@ from agentlab.drivers.opencode.api import Api
 from agentlab.drivers.opencode.session import open_session
 from agentlab.drivers.opencode.stream import Stream
 from agentlab.engine.runlog import RunLog
-from agentlab.engine.study import Slot, Study, prepare
+from agentlab.engine.slots import Slot
+from agentlab.engine.study import Study, prepare
 from agentlab.errors import AgentExited, DriverError, DriverTimeout
 from agentlab.redact import Redactor
 
@@ -193,6 +194,9 @@ class LabArm:
     """What the engine gives."""
 
     hurry: bool = False
+
+    def own(self, pid: int) -> None:
+        """Nothing samples its memory here."""
 
 
 @dataclasses.dataclass

@@ -74,6 +74,9 @@ class LabArm:
     gateway: object
     hurry: bool = False
 
+    def own(self, pid: int) -> None:
+        """Nothing samples its memory here."""
+
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server(opencode_executable, tmp_path_factory):

@@ -11,7 +11,7 @@ import pytest_asyncio
 from agentlab import Gateway, OpenCode, Scenario, ScriptedModel, StartupError, Step, Timeouts
 from agentlab.drivers.opencode.server import open_arm, running_server
 from agentlab.engine.runlog import RunLog
-from agentlab.engine.study import Slot
+from agentlab.engine.slots import Slot
 from agentlab.errors import AgentExited, ConfigError, DriverError, DriverTimeout
 from agentlab.gateway import Fault
 from agentlab.redact import Redactor
@@ -69,6 +69,9 @@ class LabArm:
     scratch: object
     gateway: object
     hurry: bool = False
+
+    def own(self, pid: int) -> None:
+        """Nothing samples its memory here."""
 
 
 @pytest.fixture(scope="module")

@@ -76,6 +76,7 @@ class AgentArm:
         )
         children = Children()
         async with children:
+            run.own(children.pid)
             session = CLISession(about, setup, run, self._gateway, children, self._network)
             try:
                 yield session

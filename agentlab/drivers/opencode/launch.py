@@ -65,6 +65,7 @@ async def launch(
         password=password,
     )
     children = await stack.enter_async_context(Children())
+    arm.own(children.pid)
     stack.push_async_callback(_end, children, arm)
     child = await children.spawn(
         agent.serve_argv(agent.locate(driver.version)),

@@ -4,7 +4,7 @@ import agentlab as al
 from agentlab.drivers.base import Identity
 from agentlab.engine import files
 from agentlab.engine.runlog import RunLog
-from agentlab.engine.study import Slot
+from agentlab.engine.slots import Slot
 from agentlab.jsonfile import read_json
 from agentlab.redact import Redactor
 

@@ -9,8 +9,10 @@ import pytest
 from agentlab import Gateway, OpenCode, Scenario, ScriptedModel, Step, record
 from agentlab.engine.codec import decode, encode
 from agentlab.engine.files import lock
-from agentlab.engine.study import Study, check_own, default_folder, missing, next_sequence, prepare, slug
+from agentlab.engine.slots import next_sequence
+from agentlab.engine.study import Study, check_own, default_folder, prepare, slug
 from agentlab.errors import ConfigError, RecordingError, StudyBusy
+from agentlab.testing.drivers import Toy
 
 SCENARIO = Scenario("probe", turns=["Say {nonce}."])
 ARMS = {
@@ -60,7 +62,7 @@ def test_resume_repeats_what_did_not_finish_and_nothing_else(tmp_path):
     write_run(folder, 3, "a", 1, "running")
     again = prepare(study(folder, seed=99), "resume")
     assert again.seed == prepared.seed == 7
-    left = {(s.arm, s.index) for s in missing(again)}
+    left = {(s.arm, s.index) for s in again.missing()}
     assert {("a", 0), ("b", 0)}.isdisjoint(left) and {("c", 0), ("a", 1)} <= left and len(left) == 10
     assert next_sequence(folder) == 4
 
@@ -89,7 +91,7 @@ def test_replace_starts_anew_and_strange_folders_are_left_alone(tmp_path):
     prepare(study(tmp_path / "s"), "resume")
     write_run(tmp_path / "s", 0, "a", 0, "complete")
     prepare(study(tmp_path / "s", scenario=Scenario("other", turns=["x"])), "replace")
-    assert len(missing(study(tmp_path / "s"))) == 12
+    assert len(study(tmp_path / "s").missing()) == 12
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.tex").write_text("years of work")
     for exists in ("resume", "replace", "refuse"):
@@ -171,7 +173,7 @@ def test_no_room_for_a_study_leaves_nothing_in_the_way_of_the_next_try(tmp_path,
     with monkeypatch.context() as patch, pytest.raises(RecordingError):
         patch.setattr("agentlab.engine.study.write_json", full)
         prepare(study(tmp_path / "s"), "resume")
-    assert len(missing(prepare(study(tmp_path / "s"), "resume"))) == 12
+    assert len(prepare(study(tmp_path / "s"), "resume").missing()) == 12
 
 
 def test_of_two_studies_put_into_one_folder_at_once_one_is_recorded(tmp_path, monkeypatch):
@@ -216,7 +218,7 @@ def test_a_damaged_run_is_made_again(tmp_path, state):
     made = prepare(study(tmp_path / "s"), "resume")
     (tmp_path / "s" / "runs" / "0000-a").mkdir()
     (tmp_path / "s" / "runs" / "0000-a" / "run.json").write_text(json.dumps(state))
-    assert len(missing(made)) == 12 and next_sequence(made.folder) == 1
+    assert len(made.missing()) == 12 and next_sequence(made.folder) == 1
 
 
 def test_keeping_more_or_less_is_named_without_the_texts(tmp_path):
@@ -245,9 +247,9 @@ def test_a_job_comes_back_as_it_went(tmp_path):
 def test_names_of_functions_are_called(tmp_path):
     driver = study(tmp_path, arms={"a": "tests_engine_arm:make"})
     with pytest.raises(ConfigError, match="cannot be imported"):
-        driver.drivers()
+        _ = driver.drivers
     with pytest.raises(ConfigError, match="is no driver"):
-        study(tmp_path, arms={"a": "builtins:dict"}).drivers()
+        _ = study(tmp_path, arms={"a": "builtins:dict"}).drivers
 
 
 def test_what_cannot_cross_is_refused_with_the_way_out():
@@ -268,3 +270,40 @@ def test_names_become_folders():
     assert default_folder(SCENARIO).parts[0] == "studies" and default_folder(SCENARIO).name.startswith(
         "probe-"
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class Swept(Toy):
+    sessions: tuple[int, ...] = (1, 4)
+
+
+def test_each_value_of_a_swept_setting_is_a_run_of_every_block(tmp_path):
+    made = study(tmp_path, arms={"a": Swept(), "b": Toy()}, runs=3)
+    slots = list(made.slots())
+    assert made.planned == {"a": 6, "b": 3} and len(slots) == 9
+    for block in range(3):
+        cells = {(s.arm, s.n_sessions) for s in slots if s.block == block}
+        assert cells == {("a", 1), ("a", 4), ("b", None)}
+    assert len({(s.arm, s.index) for s in slots}) == 9
+    longer = list(study(tmp_path, arms={"a": Swept(), "b": Toy()}, runs=5).slots())
+    assert longer[:9] == slots  # more runs change nothing of those that stand
+    assert made.describe()["arms"]["a"]["sessions"] == [1, 4]
+    assert "sessions" not in made.describe()["arms"]["b"]
+
+
+def test_values_are_run_one_after_the_other_when_sequential(tmp_path):
+    slots = list(study(tmp_path, arms={"a": Swept()}, runs=2, order="sequential").slots())
+    assert [(s.n_sessions, s.index) for s in slots] == [(1, 0), (1, 2), (4, 1), (4, 3)]
+
+
+@pytest.mark.parametrize("values", [(), (0,), (1, 1), (True,), [1], (1.0,)])
+def test_wrong_swept_values_are_refused(tmp_path, values):
+    with pytest.raises(ConfigError, match="give numbers above 0"):
+        study(tmp_path, arms={"a": Swept(sessions=values)}).planned.keys()
+
+
+def test_memory_is_part_of_what_a_study_is(tmp_path):
+    prepare(study(tmp_path / "s", memory=True), "resume")
+    (tmp_path / "s" / "runs" / "0000-a").mkdir()
+    with pytest.raises(ConfigError, match="memory is True there, False here"):
+        prepare(study(tmp_path / "s"), "resume")

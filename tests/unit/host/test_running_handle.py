@@ -50,7 +50,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def study(tmp_path: Path) -> SimpleNamespace:
     (tmp_path / "runs").mkdir()
-    return SimpleNamespace(folder=tmp_path, arms={"a": None}, runs=2)
+    return SimpleNamespace(folder=tmp_path, planned={"a": 2})
 
 
 def both_ways(running: Running) -> list[BaseException | str]:

@@ -34,7 +34,7 @@ def issue(code: str, discard: bool = True) -> dict[str, Any]:
 @pytest.fixture
 def study(tmp_path: Path) -> StudyState:
     (tmp_path / "runs").mkdir()
-    return StudyState(SimpleNamespace(folder=tmp_path, arms={"a": None, "b": None}, runs=3), BEGAN)
+    return StudyState(SimpleNamespace(folder=tmp_path, planned={"a": 3, "b": 3}), BEGAN)
 
 
 def test_nothing_recorded_yet(study: StudyState) -> None:
@@ -51,7 +51,7 @@ def test_nothing_recorded_yet(study: StudyState) -> None:
 
 
 def test_a_study_folder_that_is_gone_counts_nothing(tmp_path: Path) -> None:
-    study = StudyState(SimpleNamespace(folder=tmp_path / "no", arms={"a": None}, runs=1), BEGAN)
+    study = StudyState(SimpleNamespace(folder=tmp_path / "no", planned={"a": 1}), BEGAN)
     assert study.read()["finished"] == 0
 
 
