@@ -1,0 +1,77 @@
+"""The private folder of one run: homes and workspace, at paths that are equally long for every run."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import secrets
+import shutil
+from pathlib import Path
+
+from ...agents.cache import cache_home
+from ...wire.children import Children
+from ...wire.procid import ProcessId
+
+_OWNER = "owner.json"
+
+
+async def private_place(children: Children) -> Path:
+    """Make a private folder (0700) that goes with the run's processes, whatever happens.
+
+    It lies beside the installed agents and not in the system's temporary folder: Codex refuses part of its
+    work there, and where that folder is a file system in memory, an agent's files would count as its memory.
+
+    Parameters
+    ----------
+    children : Children
+        Removes it when everything of it has ended.
+
+    Returns
+    -------
+    Path
+        An existing, empty folder with a short path of fixed length.
+    """
+    base = cache_home() / "runs"
+    base.mkdir(mode=0o700, parents=True, exist_ok=True)
+    remove_abandoned(base)
+    place = base / secrets.token_hex(4)
+    await children.ask({"op": "own", "path": str(place)})
+    place.mkdir(mode=0o700)
+    (place / _OWNER).write_text(json.dumps(dataclasses.asdict(ProcessId.of(os.getpid()))))
+    return place
+
+
+def remove_abandoned(base: Path) -> None:
+    """Remove folders whose owner ended together with its watchdog.
+
+    Parameters
+    ----------
+    base : Path
+        Holds the folders of all runs of this user. One without an owner's name is just being made, and stays.
+    """
+    for place in base.iterdir():
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            if not ProcessId(**json.loads((place / _OWNER).read_text())).alive():
+                shutil.rmtree(place, ignore_errors=True)
+
+
+def fresh_home(place: Path, number: int) -> Path:
+    """Make an empty home.
+
+    Parameters
+    ----------
+    place : Path
+        As :func:`private_place` returns it.
+    number : int
+        0-based, below 100; tells homes of one run apart.
+
+    Returns
+    -------
+    Path
+    """
+    home = place / f"home-{number:02d}"
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(mode=0o700)
+    return home

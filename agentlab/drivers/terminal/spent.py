@@ -1,0 +1,67 @@
+"""CPU time of one session: everything that its first process has started, also what has left its tree."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection
+from pathlib import Path
+
+from ...wire.proctree import cpu_s, tree
+
+#: In the environment of each session's processes: which of the run's sessions they belong to.
+SESSION = "AGENTLAB_SESSION"
+
+
+def session_tree(root: int, reaper: int, session: str, others: Collection[int] = ()) -> list[int]:
+    """List the live processes of one session.
+
+    Parameters
+    ----------
+    root : int
+        Its first process.
+    reaper : int
+        The watchdog, to which processes pass whose parent has ended.
+    session : str
+        Its id, as :data:`SESSION` names it in the environment of its processes.
+    others : collection of int
+        First processes of the run's other sessions. Without any, all orphans are this session's.
+
+    Returns
+    -------
+    list of int
+    """
+    found = tree(root)
+    for pid in _children(reaper):
+        if pid != root and pid not in others and (not others or _marked(pid, session)):
+            found += tree(pid)
+    return found
+
+
+def session_cpu_s(root: int, reaper: int, session: str, others: Collection[int] = ()) -> float | None:
+    """Sum the CPU time of a session's processes and of the children that they waited for.
+
+    Parameters
+    ----------
+    root, reaper, session, others
+        As for :func:`session_tree`.
+
+    Returns
+    -------
+    float or None
+        Seconds, in ticks of 10 ms; None: nothing of it can be read.
+    """
+    return cpu_s(session_tree(root, reaper, session, others))
+
+
+def _children(pid: int) -> list[int]:
+    """Return the children of a process of one thread."""
+    with contextlib.suppress(OSError, ValueError):
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
+
+
+def _marked(pid: int, session: str) -> bool:
+    try:
+        return f"{SESSION}={session}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
