@@ -9,8 +9,10 @@ from ..errors import ConfigError
 from .audit import build_audit
 from .chunks import build_chunks
 from .events import build_events
-from .evidence import EVENTS, GATEWAY, RunInfo
+from .evidence import EVENTS, GATEWAY, MEMORY, RunInfo
+from .exec import build_exec
 from .issues import build_issues
+from .memory import build_memory, build_processes
 from .pressure import build_pressure
 from .reading import Reading
 from .requests import build_requests, doubt_zeros
@@ -35,11 +37,16 @@ BUILDERS: dict[str, Builder] = {
     "tools": build_tools,
     "events": build_events,
     "pressure": build_pressure,
+    "memory": build_memory,
+    "processes": build_processes,
+    "exec": build_exec,
     "audit": build_audit,
 }
 
 #: Tables in which a row depends on other runs of the study.
 _JUDGED_TOGETHER = ("requests",)
+#: Tables of what is sampled, in a file of its own.
+_SAMPLED = ("memory", "processes")
 #: Small tables, mostly wanted together: one reading of the evidence serves them all.
 TOGETHER = ("runs", "issues", "sessions", "turns", "requests", "tools")
 _SMALL = 4_000_000  # bytes
@@ -115,7 +122,8 @@ def stands_alone(name: str, run: RunInfo) -> bool:
     """
     if name in _JUDGED_TOGETHER or run.path is None:
         return False
-    return sum(file.stat().st_size for n in (EVENTS, GATEWAY) if (file := run.path / n).exists()) < _SMALL
+    files = (EVENTS, MEMORY) if name in _SAMPLED else (EVENTS, GATEWAY)
+    return sum(file.stat().st_size for n in files if (file := run.path / n).exists()) < _SMALL
 
 
 def known(name: str) -> Any:  # noqa: ANN401

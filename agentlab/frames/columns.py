@@ -5,6 +5,7 @@ from __future__ import annotations
 from .schema import Column
 
 EVENTS_FILE, GATEWAY_FILE, RUN_FILE = "events.jsonl", "gateway.jsonl", "run.json"
+MEMORY_FILE = "memory.jsonl"
 _R = RUN_FILE
 
 #: The first columns of every table.

@@ -1,4 +1,4 @@
-"""The evidence of one run as plain data: what ``run.json``, ``events.jsonl`` and ``gateway.jsonl`` say."""
+"""The evidence of one run as plain data: what ``run.json`` and its event files say."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from ..errors import RecordingError
 from ..jsonfile import read_json
 from .values import as_count, as_float, as_int, as_text
 
-#: One line of ``events.jsonl`` or ``gateway.jsonl``: ``t`` (CLOCK_MONOTONIC ns), ``kind`` and the fields
+#: One line of an event file: ``t`` (CLOCK_MONOTONIC ns), ``kind`` and the fields
 #: of ``docs/events.md``.
 Event: TypeAlias = dict[str, Any]
 
 EVENTS = "events.jsonl"
 GATEWAY = "gateway.jsonl"
+MEMORY = "memory.jsonl"
+#: The files of evidence that a run may have; only the first is in every run.
+EVIDENCE = (EVENTS, GATEWAY, MEMORY)
 
 #: Where no lock tells: a run under way writes each second, so a file that is silent for longer has no writer.
 ALIVE_S = 10.0
@@ -254,7 +257,7 @@ def read_events(path: Path) -> list[Event]:
     Parameters
     ----------
     path : Path
-        ``events.jsonl`` or ``gateway.jsonl``; a missing file gives no events.
+        E.g. ``events.jsonl``; a missing file gives no events.
 
     Returns
     -------
@@ -316,7 +319,7 @@ def _judge(folder: Path, *, alive: bool) -> list[Issue]:
     issues: list[Issue] = []
     stamp = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
     checker = msgspec.json.Decoder(msgspec.defstruct("Line", [("t", stamp), ("kind", str)]))
-    for name in (EVENTS, GATEWAY):
+    for name in EVIDENCE:
         data = _bytes(folder / name)
         if data is None:
             if name == EVENTS and not alive:
@@ -344,7 +347,7 @@ def _alive(folder: Path) -> bool:
         inode = lock.stat().st_ino
         held = Path("/proc/locks").read_text(encoding="ascii", errors="replace").split()
         return any(field.endswith(f":{inode}") for field in held)
-    stamps = [p.stat().st_mtime for n in ("run.json", EVENTS, GATEWAY) if (p := folder / n).exists()]
+    stamps = [p.stat().st_mtime for n in ("run.json", *EVIDENCE) if (p := folder / n).exists()]
     return bool(stamps) and time.time() - max(stamps) < ALIVE_S
 
 

@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import Any
 
 from .conversation import Conversation
-from .evidence import EVENTS, GATEWAY, Event, RunInfo, read_events
+from .evidence import EVENTS, GATEWAY, MEMORY, Event, RunInfo, read_events
 from .exchange import read_exchanges
 from .join import Request, join
+from .sampling import Sample, read_samples
 from .transcript import read_conversation
 
 
@@ -53,6 +54,17 @@ class Reading:
     def requests(self) -> list[Request]:
         """The model requests of both sides, joined."""
         return join(self.talk, read_exchanges(self.gateway_events))
+
+    @cached_property
+    def begin_ns(self) -> int | None:
+        """CLOCK_MONOTONIC of the run's begin."""
+        begins = (event["t"] for event in self.events if event["kind"] == "run.begin")
+        return next(begins, self.run.anchor[0] if self.run.anchor else None)
+
+    @cached_property
+    def samples(self) -> list[Sample]:
+        """What was sampled of its memory; read only where it is wanted, since it may be long."""
+        return [] if self.run.path is None else read_samples(read_events(self.run.path / MEMORY))
 
     @cached_property
     def request_rows(self) -> list[dict[str, Any]]:

@@ -4,11 +4,27 @@ from __future__ import annotations
 
 from .schema import Table
 from .tables_audit import AUDIT
+from .tables_exec import EXEC
+from .tables_memory import MEMORY, PROCESSES
 from .tables_model import CHUNKS, REQUESTS
 from .tables_run import EVENTS, ISSUES, PRESSURE, RUNS
 from .tables_talk import SESSIONS, TOOLS, TURNS
 
 TABLES: dict[str, Table] = {
     table.name: table
-    for table in (RUNS, ISSUES, SESSIONS, TURNS, REQUESTS, CHUNKS, TOOLS, EVENTS, PRESSURE, AUDIT)
+    for table in (
+        RUNS,
+        ISSUES,
+        SESSIONS,
+        TURNS,
+        REQUESTS,
+        CHUNKS,
+        TOOLS,
+        EVENTS,
+        PRESSURE,
+        MEMORY,
+        PROCESSES,
+        EXEC,
+        AUDIT,
+    )
 }

@@ -58,6 +58,34 @@ SESSIONS = Table(
         ),
         Column("agent_reasoning_tokens", "Int64", "Running total.", source=f"{_E} session.info"),
         Column("agent_cost_usd", "Float64", "Running total.", source=f"{_E} session.info"),
+        Column(
+            "spawn_ns", "Int64", "Directly before its start on a terminal.", source=f"{_E} terminal.start"
+        ),
+        Column("home", "string", "cold or warm: state that it found.", source=f"{_E} terminal.start"),
+        Column("daemon", "string", "shared or isolated.", source=f"{_E} terminal.start"),
+        Column("paint_ms", "Float64", "Start to the first visible character.", source=f"{_E} terminal.paint"),
+        Column("paint_cpu_s", "Float64", "CPU time until then.", source=f"{_E} terminal.paint"),
+        Column("raw_ms", "Float64", "Start to a terminal that does not echo.", source=f"{_E} terminal.raw"),
+        Column("raw_cpu_s", "Float64", "CPU time until then.", source=f"{_E} terminal.raw"),
+        Column(
+            "first_input_ms",
+            "Float64",
+            "Start to the probe on the rendered screen.",
+            source=f"{_E} terminal.echo",
+        ),
+        Column("first_input_cpu_s", "Float64", "CPU time until then.", source=f"{_E} terminal.echo"),
+        Column("n_probes", "Int64", "Times that the probe was typed.", source=f"{_E} terminal.probe"),
+        Column("age_ms", "Float64", "Start to the first sample of the plateau.", source="memory"),
+        Column("n_queries", "Int64", "Questions to the terminal.", source=f"{_E} terminal.queries"),
+        Column("n_unanswered", "Int64", "Of those, not answered.", source=f"{_E} terminal.queries"),
+        Column("output_bytes", "Int64", "Bytes that it wrote.", source=f"{_E} terminal.output"),
+        Column("exit_code", "Int64", "Negative: the signal.", source=f"{_E} terminal.exit"),
+        Column(
+            "ended_by",
+            "string",
+            "self, gesture (its own way to leave), signal N, us.",
+            source=f"{_E} terminal.exit",
+        ),
     ),
 )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import AgentlabError, ConfigError, ImportFormatError, RecordingError
-from ..frames.evidence import EVENTS, GATEWAY
+from ..frames.evidence import EVIDENCE
 from ..frames.store import StudyFolder
 from ..redact import redact
 from .recordings import Recordings
@@ -83,7 +83,7 @@ def _all_of(paths: Sequence[Path]) -> Recordings:
 
 
 def _load(path: Path) -> Recordings:
-    if path.name in ("study.json", "run.json", EVENTS, GATEWAY) and path.is_file():
+    if path.name in ("study.json", "run.json", *EVIDENCE) and path.is_file():
         path = path.parent
     if path.is_file():
         from ..importers import read

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..frames.evidence import EVENTS, GATEWAY, Event, Issue, RunInfo, read_events
+from ..frames.evidence import EVENTS, GATEWAY, MEMORY, Event, Issue, RunInfo, read_events
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +67,11 @@ class Recording:
     def gateway_events(self) -> list[Event]:
         """Evidence of the gateway's side, as it was written."""
         return read_events(self.path / GATEWAY) if self.path else []
+
+    @property
+    def memory_events(self) -> list[Event]:
+        """What was sampled of its processes, as it was written."""
+        return read_events(self.path / MEMORY) if self.path else []
 
     def table(self, name: str) -> pd.DataFrame:
         """Return the run's rows of one table.

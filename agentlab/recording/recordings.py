@@ -224,6 +224,21 @@ class Recordings(Sequence[Recording]):
         """One row per sample of the machine's pressure."""
         return self.table("pressure")
 
+    @property
+    def memory(self) -> pd.DataFrame:
+        """One row per sample of all processes of a run."""
+        return self.table("memory")
+
+    @property
+    def processes(self) -> pd.DataFrame:
+        """One row per process in a sample."""
+        return self.table("processes")
+
+    @property
+    def exec(self) -> pd.DataFrame:
+        """One row per call of an exec session."""
+        return self.table("exec")
+
     # -- choosing
 
     def where(self, **columns: Any) -> Recordings:  # noqa: ANN401

@@ -145,6 +145,7 @@ class SyntheticRun:
         self.now_ms = 0.0
         self.events: list[dict[str, Any]] = []
         self.gateway_events: list[dict[str, Any]] = []
+        self.memory_events: list[dict[str, Any]] = []
         self.has_gateway = False
 
     def __enter__(self) -> SyntheticRun:
@@ -154,7 +155,8 @@ class SyntheticRun:
     def __exit__(self, kind: object, *rest: object) -> None:
         if kind is None:
             if self.raw["status"] != "running":
-                last = max(event["t"] for event in (*self.events, *self.gateway_events))
+                known = (*self.events, *self.gateway_events, *self.memory_events)
+                last = max(event["t"] for event in known)
                 self.events.append(_event(last, "run.end", {"status": self.raw["status"]}))
             self.write()
 
@@ -215,6 +217,20 @@ class SyntheticRun:
         self.has_gateway = True
         self.gateway_events.append(_event(self.ns(self.now_ms if at_ms is None else at_ms), kind, fields))
 
+    def emit_memory(self, kind: str, *, at_ms: float | None = None, **fields: Any) -> None:  # noqa: ANN401
+        """Append an event of the sampler's side.
+
+        Parameters
+        ----------
+        kind : str
+            See ``docs/events.md``.
+        at_ms : float, optional
+            Since the run's begin; ``now_ms`` when absent.
+        **fields
+            Its fields; those that are None are left out.
+        """
+        self.memory_events.append(_event(self.ns(self.now_ms if at_ms is None else at_ms), kind, fields))
+
     def issue(self, code: str, detail: str | None = None, *, discard: bool = False) -> None:
         """Attach a coded doubt.
 
@@ -253,6 +269,8 @@ class SyntheticRun:
             _write_lines(
                 self.path / "gateway.jsonl", sorted(self.gateway_events, key=lambda event: event["t"])
             )
+        if self.memory_events:
+            _write_lines(self.path / "memory.jsonl", sorted(self.memory_events, key=lambda event: event["t"]))
 
 
 def _event(t: int, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:

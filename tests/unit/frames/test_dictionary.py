@@ -22,7 +22,7 @@ def test_every_na_reason_is_explained():
 
     sources = "".join(
         (ROOT / "agentlab" / "frames" / f"{name}.py").read_text()
-        for name in ("turns", "requests", "chunks", "tools", "join", "pairing")
+        for name in ("turns", "requests", "chunks", "tools", "join", "pairing", "memory", "exec")
     )
     for code in REASONS:
         if code != "null_in_report":

@@ -1,0 +1,163 @@
+"""Rows of the tables ``memory`` and ``processes``: one per sample, and one per process in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from .reading import Reading
+from .roles import roles_of, sizes_of
+from .sampling import Process, Sample
+from .values import as_bool, as_count, as_text, ms, total
+
+_Number = TypeVar("_Number", int, float)
+
+
+def build_memory(read: Reading) -> list[dict[str, Any]]:
+    """Build the rows of one run, in order of time; a sum with an unknown part is unknown.
+
+    Parameters
+    ----------
+    read : Reading
+        The run.
+
+    Returns
+    -------
+    list of dict
+        By column name.
+    """
+    n_sessions = as_count(read.run.raw.get("n_sessions"))
+    return [
+        {
+            **read.run.key(),
+            **_sample(read, seq, sample),
+            "n_sessions": n_sessions,
+            **_totals(sample),
+            **_evidence(sample),
+        }
+        for seq, sample in enumerate(read.samples, 1)
+    ]
+
+
+def build_processes(read: Reading) -> list[dict[str, Any]]:
+    """Build the rows of one run: every process of every sample.
+
+    Parameters
+    ----------
+    read : Reading
+        The run.
+
+    Returns
+    -------
+    list of dict
+        By column name.
+    """
+    sizes = sizes_of(read.samples)
+    rows: list[dict[str, Any]] = []
+    for seq, sample in enumerate(read.samples, 1):
+        roles = roles_of(sample.processes, sizes)
+        head = {**read.run.key(), **_sample(read, seq, sample)}
+        rows += [
+            {**head, **_process(process, sample), "role": roles[process.key]} for process in sample.processes
+        ]
+    return rows
+
+
+def _sample(read: Reading, seq: int, sample: Sample) -> dict[str, Any]:
+    return {
+        "seq": seq,
+        "t_ns": sample.event["t"],
+        "t_ms": ms(sample.event["t"], read.begin_ns),
+        "lane": as_text(sample.event.get("lane")),
+        "phase": sample.phase,
+        "settled": sample.settled,
+    }
+
+
+def _totals(sample: Sample) -> dict[str, Any]:
+    processes = sample.processes
+    read = [p.total if sample.is_slow else p.rss for p in processes]
+    known = [p.total for p in processes if p.total is not None]
+    whole = _sum(processes, lambda p: p.total)
+    return {
+        "n_processes": len(processes),
+        "n_threads": _sum(processes, lambda p: p.n_threads),
+        "pss_bytes": _sum(processes, lambda p: p.pss),
+        "swap_pss_bytes": _sum(processes, lambda p: p.swap_pss),
+        "total_bytes": whole,
+        "anon_bytes": _sum(processes, lambda p: p.anon),
+        "file_bytes": _sum(processes, lambda p: p.file),
+        "shmem_bytes": _sum(processes, lambda p: p.shmem),
+        "rss_bytes": _sum(processes, lambda p: p.rss),
+        "readable_bytes": sum(known) if known else None,
+        "outside_tree_bytes": _outside(processes),
+        "cpu_ms": _sum(processes, lambda p: p.cpu_ms),
+        "status": _status(read),
+        "reason": None if whole is not None else _reason(sample),
+    }
+
+
+def _sum(processes: Iterable[Process], value: Callable[[Process], _Number | None]) -> _Number | None:
+    """Sum over all processes; None when there is none, or one is unknown."""
+    values = [value(process) for process in processes]
+    known = [v for v in values if v is not None]
+    return sum(known[1:], known[0]) if known and len(known) == len(values) else None
+
+
+def _outside(processes: Iterable[Process]) -> int | None:
+    """Sum over the processes that left the tree: 0 when all are inside, None when one cannot be told."""
+    listed = list(processes)
+    if not listed or any(p.is_("in_tree") is None for p in listed):
+        return None
+    parts = [p.total for p in listed if p.is_("in_tree") is False]
+    return None if _sum(listed, lambda p: p.total) is None else total(*parts)
+
+
+def _status(read: list[int | None]) -> str:
+    known = sum(value is not None for value in read)
+    if not known:
+        return "none"
+    return "ok" if known == len(read) else "partial"
+
+
+def _reason(sample: Sample) -> str:
+    if not sample.processes:
+        return "no_process"
+    return "unreadable" if sample.is_slow else "fast_lane"
+
+
+def _evidence(sample: Sample) -> dict[str, Any]:
+    event, cgroup = sample.event, sample.event.get("cgroup")
+    group: dict[str, Any] = cgroup if isinstance(cgroup, dict) else {}
+    wall, cpu = as_count(event.get("wall_ns")), as_count(event.get("cpu_ns"))
+    return {
+        "cgroup_anon_bytes": as_count(group.get("anon")),
+        "cgroup_file_bytes": as_count(group.get("file")),
+        "cgroup_peak_bytes": as_count(group.get("peak")),
+        "cgroup_complete": as_bool(group.get("complete")),
+        "n_unreadable": as_count(event.get("n_unreadable")),
+        "n_exited": as_count(event.get("n_exited")),
+        "n_reused": as_count(event.get("n_reused")),
+        "sweep_ms": None if wall is None else wall / 1e6,
+        "sweep_cpu_ms": None if cpu is None else cpu / 1e6,
+    }
+
+
+def _process(process: Process, sample: Sample) -> dict[str, Any]:
+    return {
+        "pid": process.pid,
+        "start_ticks": process.start,
+        "ppid": process.ppid,
+        "name": as_text(process.about.get("name")),
+        **{name: process.is_(name) for name in ("root", "in_tree", "in_group", "tagged")},
+        "pss_bytes": process.pss,
+        "swap_pss_bytes": process.swap_pss,
+        "total_bytes": process.total,
+        "anon_bytes": process.anon,
+        "file_bytes": process.file,
+        "shmem_bytes": process.shmem,
+        "rss_bytes": process.rss,
+        "n_threads": process.n_threads,
+        "cpu_ms": process.cpu_ms,
+        "reason": None if process.total is not None else ("unreadable" if sample.is_slow else "fast_lane"),
+    }
