@@ -26,6 +26,7 @@ ALLOWED = {
     "gateway.ledger": (*_GROUND, "gateway.book"),
     "agents": (*_GROUND, "wire", "machine"),
     "tools": (*_GROUND, "wire"),
+    "instruments": (*_GROUND, "wire"),
     "gateway": (*_GROUND, "wire", "scenario", "tools"),
     "drivers.base": (*_GROUND, "scenario", "engine", "recording"),  # run(): one driver through the engine
     "drivers": (*_GROUND, "wire", "scenario", "agents", "gateway", "tools"),

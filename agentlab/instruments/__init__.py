@@ -1,0 +1,1 @@
+"""What can be attached to any run."""

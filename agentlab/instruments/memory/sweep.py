@@ -1,0 +1,158 @@
+"""One look at all processes of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ...wire.procfs import TICKS, Procfs, Rollup, Stat
+from .group import RunGroup
+from .members import Member, Members
+from .pace import Lane
+
+_UNREADABLE = (None,) * 6
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sweep:
+    """What one look has found.
+
+    Parameters
+    ----------
+    t : int
+        When it began, CLOCK_MONOTONIC ns.
+    processes : list of dict
+        Fields of a ``memory.process`` record of each process that is new or has changed.
+    sample : dict
+        Fields of the ``memory.sample`` record.
+    total : int or None
+        PSS + SwapPSS of what could be read, bytes; None: nothing, or a fast look.
+    ids : frozenset of (int, int)
+        Process id and start of each process.
+    """
+
+    t: int
+    processes: list[dict[str, Any]]
+    sample: dict[str, Any]
+    total: int | None
+    ids: frozenset[tuple[int, int]]
+
+
+class Sweeper:
+    """Look at the processes of a run.
+
+    Parameters
+    ----------
+    proc : Procfs
+        Where processes are read.
+    roots : callable
+        Returns the process ids that the driver owns now.
+    group : RunGroup or None
+        The run's own control group.
+    stopped : callable
+        Whether to give up within a look.
+    """
+
+    def __init__(
+        self,
+        proc: Procfs,
+        roots: Callable[[], Iterable[int]],
+        group: RunGroup | None,
+        stopped: Callable[[], bool],
+    ) -> None:
+        self._proc = proc
+        self._roots = roots
+        self._group = group
+        self._stopped = stopped
+        self._members = Members(proc)
+        self._told: dict[int, dict[str, Any]] = {}
+        self._n_reused = 0
+        self._began = False
+
+    def look(self, lane: Lane) -> Sweep | None:
+        """Look once.
+
+        Parameters
+        ----------
+        lane : {"slow", "fast"}
+            Whether to read what each process holds.
+
+        Returns
+        -------
+        Sweep or None
+            None: the run has had no process yet, or was stopped meanwhile.
+        """
+        t, cpu = time.monotonic_ns(), time.thread_time_ns()
+        owned = list(self._roots())
+        if not owned and not self._began:
+            return None
+        if self._group is not None:
+            self._group.adopt(owned)
+        inside = None if self._group is None else self._group.pids()
+        table = self._table(lane, owned, inside)
+        members = self._members.find(table, owned, None if inside is None else set(inside))
+        self._began = self._began or bool(members)
+        if not self._began:
+            return None
+        rows, n_unreadable, n_exited = self._rows(lane, members)
+        if self._stopped():
+            return None
+        sample: dict[str, Any] = {"lane": lane, "processes": rows}
+        sample |= {"n_unreadable": n_unreadable, "n_exited": n_exited, "n_reused": self._reused()}
+        if self._group is not None:
+            n_inside = sum(member.in_cgroup is True for member in members)
+            told = self._group.told(n_inside, complete=n_inside == len(members))
+            if told is not None:
+                sample["cgroup"] = told
+        sample |= {"wall_ns": time.monotonic_ns() - t, "cpu_ns": time.thread_time_ns() - cpu}
+        ids = frozenset((row[0], row[1]) for row in rows)
+        return Sweep(t, self._news(members), sample, _total(rows) if lane == "slow" else None, ids)
+
+    def _table(self, lane: Lane, owned: list[int], inside: list[int] | None) -> Mapping[int, Stat]:
+        """Read all processes of the machine, or those of the run where the kernel keeps a list of them."""
+        if lane == "slow" or inside is None or self._group is None or not self._group.complete:
+            return self._proc.table()
+        stats = (self._proc.stat(pid) for pid in {*inside, *owned})
+        return {stat.pid: stat for stat in stats if stat is not None}
+
+    def _rows(self, lane: Lane, members: Iterable[Member]) -> tuple[list[list[Any]], int, int]:
+        rows: list[list[Any]] = []
+        n_unreadable = n_exited = 0
+        for stat in (member.stat for member in members):
+            counted = [stat.n_threads, stat.cpu_ticks * 1000 // TICKS]
+            if lane == "fast":
+                rows.append([stat.pid, stat.start, stat.rss_bytes, *counted])
+                continue
+            if self._stopped():
+                break
+            sizes: Rollup | tuple[None, ...] | None
+            try:
+                sizes = self._proc.rollup(stat.pid)
+            except OSError:
+                sizes = _UNREADABLE
+            if sizes is None:
+                n_exited += 1
+                continue
+            n_unreadable += sizes is _UNREADABLE
+            rows.append([stat.pid, stat.start, *sizes, *counted])
+        return rows, n_unreadable, n_exited
+
+    def _reused(self) -> int:
+        before, self._n_reused = self._n_reused, self._members.n_reused
+        return self._n_reused - before
+
+    def _news(self, members: Iterable[Member]) -> list[dict[str, Any]]:
+        news: list[dict[str, Any]] = []
+        for member in members:
+            told = member.told()
+            if self._told.get(member.stat.pid) != told:
+                self._told[member.stat.pid] = told
+                news.append(told)
+        return news
+
+
+def _total(rows: Iterable[list[Any]]) -> int | None:
+    known = [row[2] + (row[3] or 0) for row in rows if row[2] is not None]
+    return sum(known) if known else None
