@@ -93,6 +93,7 @@ class Taker(Protocol):
 
     def tick(self, t: int) -> bool:
         """Look at something every 20 ms, and with each read; False: no more."""
+        ...
 
     def end(self, t: int, error: Exception | None) -> None:
         """Hear that the last program has closed its end, or that taking failed. It is the last call."""

@@ -15,8 +15,8 @@ from .pty import CELL
 from .screen import Screen
 from .vtparse import StringKind
 
-#: Environment of a program on this terminal: what it is told must be what it finds.
-TERMINAL_ENV = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+#: TERM of a program on this terminal.
+TERM = "xterm-256color"
 
 _NAME = "agentlab 1"
 _COLOURS = {10: "d0d0d0", 11: "101010", 12: "d0d0d0"}  # foreground, background, cursor
@@ -32,7 +32,7 @@ _PALETTE = (
     *(f"{v:02x}" * 3 for v in range(8, 248, 10)),
 )
 #: Terminal capabilities (terminfo names) that are told when asked for by XTGETTCAP.
-_CAPABILITIES = {"TN": TERMINAL_ENV["TERM"], "Co": "256", "colors": "256", "RGB": "8/8/8"}
+_CAPABILITIES = {"TN": TERM, "Co": "256", "colors": "256", "RGB": "8/8/8"}
 
 #: Control sequences whose answer is always the same.
 _FIXED = {

@@ -8,10 +8,9 @@ forgotten, so that a screen costs little beside the program that is measured.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import ClassVar
 
-from wcwidth import wcwidth
+from .grid import Grid, width
 
 #: Private modes that are known here, and the value each begins with. Those of keyboard, mouse, focus and
 #: pasting are tracked and have no effect: nobody presses a key that was not asked for.
@@ -25,21 +24,6 @@ PRIVATE_MODES = {
 ANSI_MODES = {4: False, 20: False}
 
 _LINE_DRAWING = str.maketrans("`afgjklmnopqrstuvwxyz{|}~", "◆▒°±┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·")
-
-
-@lru_cache(8192)
-def _width(char: str) -> int:
-    return max(wcwidth(char), 0) if char else 0
-
-
-def _mend(row: list[str], cols: int) -> None:
-    """Cut or fill a row to its width, and blank halves of wide characters that stand alone."""
-    row[cols:] = [" "] * (cols - len(row))
-    if "" in row or _width(row[-1][:1]) == 2:
-        for x, cell in enumerate(row):
-            half = cell == "" and (x == 0 or _width(row[x - 1][:1]) != 2)
-            if half or (_width(cell[:1]) == 2 and (x + 1 == cols or row[x + 1] != "")):
-                row[x] = " "
 
 
 class Screen:
@@ -89,19 +73,19 @@ class Screen:
 
     def lines(self) -> list[str]:
         """Return the rows from top to bottom, without white space at their ends."""
-        return ["".join(row).rstrip() for row in self._grid]
+        return [line.rstrip() for line in self._grid.lines()]
 
     def shows(self, text: str) -> bool:
         """Tell whether a text stands on the screen, within one row."""
-        return any(text in "".join(row) for row in self._grid)
+        return any(text in line for line in self._grid.lines())
 
     def count(self, text: str) -> int:
         """Count how often a text stands on the screen."""
-        return sum("".join(row).count(text) for row in self._grid)
+        return sum(line.count(text) for line in self._grid.lines())
 
     def blank(self) -> bool:
         """Tell whether nothing but white space is on the screen."""
-        return all("".join(row).isspace() for row in self._grid)
+        return all(line.isspace() for line in self._grid.lines())
 
     def resize(self, cols: int, rows: int) -> None:
         """Change the size; what stands above the cursor goes first when rows are too few.
@@ -113,11 +97,7 @@ class Screen:
         """
         above = max(0, self.y + 1 - rows)
         for grid in self._main, self._other:
-            del grid[:above]
-            del grid[rows:]
-            for row in grid:
-                _mend(row, cols)
-            grid += ([" "] * cols for _ in range(rows - len(grid)))
+            grid.resize(cols, rows, above=above)
         self.cols, self.rows = cols, rows
         self._top, self._bottom = 0, rows - 1
         self._go(self.x, self.y - above)
@@ -128,14 +108,11 @@ class Screen:
         """Draw characters at the cursor."""
         if self._drawing[self._shifted]:
             text = text.translate(_LINE_DRAWING)
-        widths = [_width(char) for char in text]
-        if not self.inked:
-            self.inked = not text.isspace() and any(
-                w and c.strip() for c, w in zip(text, widths, strict=True)
-            )
+        widths = [width(char) for char in text]
+        self.inked = self.inked or not text.isspace()
         if self.modes["4"] or not self.modes["?7"] or widths.count(1) != len(widths):
-            for char, width in zip(text, widths, strict=True):
-                self._draw(char, width)
+            for char, columns in zip(text, widths, strict=True):
+                self._draw(char, columns)
         else:
             self._draw_run(text)
 
@@ -159,7 +136,7 @@ class Screen:
         if intermediates in ("(", ")"):
             self._drawing[intermediates == ")"] = final == "0"
         elif intermediates == "#" and final == "8":
-            self._grid[:] = [["E"] * self.cols for _ in range(self.rows)]
+            self._grid.fill("E")
             self._go(0, 0)
         elif not intermediates and (act := self._ESCAPES.get(final)):
             act(self)
@@ -173,7 +150,7 @@ class Screen:
         elif (private, intermediates, final) == ("", "!", "p"):
             self._soft_reset()
         elif private == "?" and final in "JK" and not intermediates:
-            self._erase(numbers[0], whole=final == "J")  # selective: nothing is protected here
+            self._SEQUENCES[final](self, numbers[0])  # selective: nothing is protected here
         elif not private and not intermediates and (act := self._SEQUENCES.get(final)):
             act(self, *numbers[:2])
 
@@ -185,22 +162,22 @@ class Screen:
 
     # -- drawing
 
-    def _draw(self, char: str, width: int) -> None:
-        if width == 0:
-            self._combine(char)
+    def _draw(self, char: str, columns: int) -> None:
+        if columns == 0:
+            # A mark belongs to the character before the cursor; without one it is dropped.
+            x = self.x if self._wrap_next else self.x - 1
+            if x >= 0:
+                self._grid.mark(x, self.y, char)
             return
-        width = min(width, self.cols)
-        if self._wrap_next or self.x + width > self.cols:
+        columns = min(columns, self.cols)
+        if self._wrap_next or self.x + columns > self.cols:
             if self.modes["?7"]:
-                self._index()
-                self._go(0, self.y)
+                self._next()
             else:
-                self._go(self.cols - width, self.y)
-        row = self._grid[self.y]
+                self._go(self.cols - columns, self.y)
         if self.modes["4"]:
-            row[self.x : self.x] = [" "] * width
-            _mend(row, self.cols)
-        self._put(row, [char, *[""] * (width - 1)])
+            self._grid.insert(self.x, self.y, columns)
+        self._put([char, *[""] * (columns - 1)])
         self._last = char
 
     def _draw_run(self, text: str) -> None:
@@ -208,36 +185,21 @@ class Screen:
         at = 0
         while at < len(text):
             if self._wrap_next:
-                self._index()
-                self._go(0, self.y)
+                self._next()
             piece = text[at : at + self.cols - self.x]
-            self._put(self._grid[self.y], list(piece))
+            self._put(list(piece))
             at += len(piece)
         self._last = text[-1]
 
-    def _put(self, row: list[str], cells: list[str]) -> None:
-        """Write cells at the cursor and move it; half of a wide character that is left over goes."""
-        begin, end = self.x, self.x + len(cells)
-        if row[begin] == "" and begin:
-            row[begin - 1] = " "
-        row[begin:end] = cells
-        if end < self.cols and row[end] == "":
-            row[end] = " "
+    def _put(self, cells: list[str]) -> None:
+        self._grid.put(self.x, self.y, cells)
+        end = self.x + len(cells)
         self._wrap_next = end >= self.cols
         self.x = min(end, self.cols - 1)
 
-    def _combine(self, char: str) -> None:
-        """Add a mark to the character before the cursor; without one it is dropped."""
-        x = self.x if self._wrap_next else self.x - 1
-        row = self._grid[self.y]
-        if x > 0 and row[x] == "":
-            x -= 1
-        if x >= 0 and len(row[x]) < 16:
-            row[x] += char
-
     def _repeat(self, n: int = 1, *_: int) -> None:
         for _i in range(min(n or 1, self.cols * self.rows)):
-            self._draw(self._last, _width(self._last))
+            self._draw(self._last, width(self._last))
 
     # -- moving
 
@@ -322,30 +284,20 @@ class Screen:
         self._go(0, self.y)
 
     def _scroll_up(self, n: int = 1, *_: int) -> None:
-        self._shift(self._top, n or 1)
+        self._grid.scroll(self._top, self._bottom, n or 1)
 
     def _scroll_down(self, n: int = 1, *_: int) -> None:
-        self._shift(self._top, -(n or 1))
+        self._grid.scroll(self._top, self._bottom, -(n or 1))
 
     def _insert_lines(self, n: int = 1, *_: int) -> None:
         if self._top <= self.y <= self._bottom:
-            self._shift(self.y, -(n or 1))
+            self._grid.scroll(self.y, self._bottom, -(n or 1))
             self._go(0, self.y)
 
     def _delete_lines(self, n: int = 1, *_: int) -> None:
         if self._top <= self.y <= self._bottom:
-            self._shift(self.y, n or 1)
+            self._grid.scroll(self.y, self._bottom, n or 1)
             self._go(0, self.y)
-
-    def _shift(self, top: int, n: int) -> None:
-        """Move the rows from ``top`` to the bottom margin up by n, or down by -n."""
-        height = self._bottom - top + 1
-        gone = min(abs(n), height)
-        blank = [[" "] * self.cols for _ in range(gone)]
-        rows = self._grid[top : self._bottom + 1]
-        self._grid[top : self._bottom + 1] = (
-            [*rows[gone:], *blank] if n > 0 else [*blank, *rows[: height - gone]]
-        )
 
     def _margins(self, top: int = 1, bottom: int = 0) -> None:
         top, bottom = (top or 1) - 1, min(bottom or self.rows, self.rows) - 1
@@ -354,42 +306,28 @@ class Screen:
             self._position()
 
     def _insert_blanks(self, n: int = 1, *_: int) -> None:
-        row = self._grid[self.y]
-        row[self.x : self.x] = [" "] * min(n or 1, self.cols - self.x)
-        _mend(row, self.cols)
+        self._grid.insert(self.x, self.y, n or 1)
         self._wrap_next = False
 
     def _delete_characters(self, n: int = 1, *_: int) -> None:
-        row = self._grid[self.y]
-        del row[self.x : self.x + (n or 1)]
-        _mend(row, self.cols)
+        self._grid.delete(self.x, self.y, n or 1)
         self._wrap_next = False
 
     def _erase_characters(self, n: int = 1, *_: int) -> None:
-        self._wipe(self.x, min(self.x + (n or 1), self.cols))
+        self._grid.wipe(self.y, self.x, min(self.x + (n or 1), self.cols))
+        self._wrap_next = False
 
     def _erase_in_display(self, how: int = 0, *_: int) -> None:
-        self._erase(how, whole=True)
+        self._erase_in_line(how)
+        if how == 0:
+            self._grid.wipe_rows(self.y + 1, self.rows)
+        elif how in (1, 2):
+            self._grid.wipe_rows(0, self.y if how == 1 else self.rows)
 
     def _erase_in_line(self, how: int = 0, *_: int) -> None:
-        self._erase(how, whole=False)
-
-    def _erase(self, how: int, *, whole: bool) -> None:
         if how in (0, 1, 2):
-            self._wipe(0 if how else self.x, self.x + 1 if how == 1 else self.cols)
-        if whole and how in (0, 1, 2):
-            rows = range(self.y + 1, self.rows) if how == 0 else range(self.y if how == 1 else self.rows)
-            for y in rows:
-                self._grid[y] = [" "] * self.cols
-
-    def _wipe(self, begin: int, end: int) -> None:
-        row = self._grid[self.y]
-        if row[begin] == "" and begin:
-            row[begin - 1] = " "
-        row[begin:end] = [" "] * (end - begin)
-        if end < self.cols and row[end] == "":
-            row[end] = " "
-        self._wrap_next = False
+            self._grid.wipe(self.y, 0 if how else self.x, self.x + 1 if how == 1 else self.cols)
+            self._wrap_next = False
 
     # -- modes
 
@@ -411,17 +349,14 @@ class Screen:
         if mode == "?1049" and on:
             self._save()
         if mode == "?1047" and not on and self._grid is self._other:
-            self._clear()
+            self._grid.fill(" ")
         self._grid = self._other if on else self._main
         if mode == "?1049" and on:
-            self._clear()
+            self._grid.fill(" ")
         elif mode == "?1049":
             self._restore()
         for one in ("?47", "?1047", "?1049"):
             self.modes[one] = on
-
-    def _clear(self) -> None:
-        self._grid[:] = [[" "] * self.cols for _ in range(self.rows)]
 
     def _soft_reset(self) -> None:
         self._top, self._bottom = 0, self.rows - 1
@@ -433,8 +368,7 @@ class Screen:
         self.title = ""
         self.modes = {f"?{mode}": on for mode, on in PRIVATE_MODES.items()}
         self.modes |= {f"{mode}": on for mode, on in ANSI_MODES.items()}
-        self._main = [[" "] * self.cols for _ in range(self.rows)]
-        self._other = [[" "] * self.cols for _ in range(self.rows)]
+        self._main, self._other = Grid(self.cols, self.rows), Grid(self.cols, self.rows)
         self._grid = self._main
         self._tabs = set(range(8, self.cols, 8))
         self._last = " "
