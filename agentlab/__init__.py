@@ -40,6 +40,7 @@ _WHERE = {
     "install": "agents",
     "load": "recording",
     "plot_estimates": "plots.estimates",
+    "plot_memory": "plots.memory",
     "plot_prefix": "plots.prefix",
     "plot_timeline": "plots.timeline",
     "plot_ttft": "plots.ttft",

@@ -5,11 +5,13 @@ A lane is one function from :class:`RunTables` to a :class:`Lane`; :data:`LANES`
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from . import words
+from .lane import Lane, spans_of
+from .lanes_terminal import TONES as TERMINAL_TONES
+from .lanes_terminal import memory, started, terminals
 from .marks import Marks, Tone, rows_of
 from .runtables import RunTables, numbers, true
 from .style import INK
@@ -35,7 +37,11 @@ KEPT = Tone("issue", "#e69f00")
 DISCARDS = Tone("issue that discards the run", "#d55e00")
 
 #: In the order of the legend.
-TONES = (TURN, AFTER, WAIT, STREAM, FAILED, OPEN, TOOL, TEXT, REASONING, EVENT, KEPT, DISCARDS)
+TONES = (
+    *(TURN, AFTER, WAIT, STREAM, FAILED, OPEN, TOOL, TEXT, REASONING),
+    *TERMINAL_TONES,
+    *(EVENT, KEPT, DISCARDS),
+)
 
 #: kind of event -> what it is called; all others are in other lanes, or too many to tell anything
 _EVENTS = {
@@ -46,57 +52,6 @@ _EVENTS = {
     "question": "question",
     "stream.end": "stream ended",
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class Lane:
-    """One lane.
-
-    Parameters
-    ----------
-    name : str
-        At its left.
-    marks : tuple of Marks
-        What is drawn, the last on top; empty ones are left out.
-    note : str
-        At its right: how many there are.
-    ticks : bool
-        Whether its marks have no length.
-    why : str
-        Why there is nothing to draw, in words.
-    """
-
-    name: str
-    marks: tuple[Marks, ...] = ()
-    note: str = ""
-    ticks: bool = False
-    why: str = "nothing recorded"
-
-    def __len__(self) -> int:
-        return sum(map(len, self.marks))
-
-
-def _known(
-    tone: Tone,
-    start: Numbers,
-    end: Numbers,
-    row: NDArray[np.intp] | None = None,
-    labels: list[str] | None = None,
-) -> Marks:
-    """Make marks of what has both ends, in order."""
-    import numpy as np
-
-    known = np.flatnonzero(np.isfinite(start) & np.isfinite(end))
-    known = known[np.argsort(start[known], kind="stable")]
-    return Marks(
-        tone, start[known], np.maximum(start[known], end[known]),
-        tuple(labels[i] for i in known) if labels is not None else (),
-        None if row is None else row[known],
-    )  # fmt: skip
-
-
-def _counted(n: int, noun: str, parts: dict[str, int]) -> str:
-    return ", ".join([words.count(n, noun), *(f"{k:,} {name}" for name, k in parts.items() if k)])
 
 
 def _unless_foreign(tables: RunTables, why: str) -> str:
@@ -121,13 +76,15 @@ def _turns(tables: RunTables) -> Lane:
     end = np.where(is_open, tables.end, closed)
     row = rows_of(sent, np.fmax(end, idle))
     marks = (
-        _known(AFTER, reply, idle, row),
+        spans_of(AFTER, reply, idle, row),
         *(
-            _known(tone, np.where(chosen, sent, np.nan), end, row, labels)
+            spans_of(tone, np.where(chosen, sent, np.nan), end, row, labels)
             for tone, chosen in ((TURN, ~failed & ~is_open), (FAILED, failed), (OPEN, is_open))
         ),
     )
-    note = _counted(len(turns), "turn", {"warm-up": int(warm.sum()), "without reply": int((~over).sum())})
+    note = words.counted(
+        len(turns), "turn", {"warm-up": int(warm.sum()), "without reply": int((~over).sum())}
+    )
     why = "no prompt was sent" if not len(turns) else "this recording holds no times of its turns"
     return Lane("turns", marks, note, why=why)
 
@@ -194,15 +151,15 @@ def _requests(
     good = ~failed & ~is_open
     first = np.where(np.isnan(first), ended, first)
     marks = (
-        _known(WAIT, np.where(good, begin, np.nan), first, row),
-        _known(STREAM, np.where(good & (last > first), first, np.nan), last, row),
-        _known(FAILED, np.where(failed & ~is_open, begin, np.nan), ended, row),
-        _known(OPEN, np.where(is_open, begin, np.nan), ended, row),
+        spans_of(WAIT, np.where(good, begin, np.nan), first, row),
+        spans_of(STREAM, np.where(good & (last > first), first, np.nan), last, row),
+        spans_of(FAILED, np.where(failed & ~is_open, begin, np.nan), ended, row),
+        spans_of(OPEN, np.where(is_open, begin, np.nan), ended, row),
     )
     chains = requests["chain"].fillna("no session").value_counts()
     parts = {str(chain): int(n) for chain, n in chains.items() if chain != "main"}
     parts |= {"failed": int(failed.sum()), "without times": int(np.isnan(begin).sum())}
-    note = _counted(len(requests), "request", parts)
+    note = words.counted(len(requests), "request", parts)
     if len(requests) and all(not len(mark) for mark in marks):
         why = "this recording holds no times of its requests"
     return Lane(name, marks, note, why=why)
@@ -236,10 +193,10 @@ def _tools(tables: RunTables) -> Lane:
     row = rows_of(begin, end)
     labels = [str(name) for name in tools["name"].fillna("?")]
     marks = tuple(
-        _known(tone, np.where(chosen, begin, np.nan), end, row, labels)
+        spans_of(tone, np.where(chosen, begin, np.nan), end, row, labels)
         for tone, chosen in ((TOOL, ~failed & ~is_open), (FAILED, failed), (OPEN, is_open))
     )
-    note = _counted(len(tools), "call", {"failed": int(failed.sum())})
+    note = words.counted(len(tools), "call", {"failed": int(failed.sum())})
     return Lane("tools", marks, note, why=_unless_foreign(tables, "no tool call"))
 
 
@@ -278,7 +235,7 @@ def _events(tables: RunTables) -> Lane:
         if events["t_ns"].notna().any()
         else "this recording holds no events"
     )
-    return Lane("events", (_known(EVENT, at, at, labels=labels),), note, ticks=True, why=why)
+    return Lane("events", (spans_of(EVENT, at, at, labels=labels),), note, ticks=True, why=why)
 
 
 def _issues(tables: RunTables) -> Lane:
@@ -290,21 +247,36 @@ def _issues(tables: RunTables) -> Lane:
     discard = true(issues["discard"])
     labels = [str(code) for code in issues["code"]]
     marks = tuple(
-        _known(tone, np.where(chosen, at, np.nan), at, labels=labels)
+        spans_of(tone, np.where(chosen, at, np.nan), at, labels=labels)
         for tone, chosen in ((KEPT, ~discard), (DISCARDS, discard))
     )
     parts = {"discarding": int(discard.sum()), "without a time": int(np.isnan(at).sum())}
-    note = _counted(len(issues), "issue", parts)
+    note = words.counted(len(issues), "issue", parts)
     why = "none" if not len(issues) else f"without a time: {', '.join(dict.fromkeys(labels))}"
     return Lane("issues", marks, note, ticks=True, why=why)
 
 
-LANES: tuple[Callable[[RunTables], Lane], ...] = (
-    _turns,
-    _agent,
-    _gateway,
-    _tools,
-    _chunks,
-    _events,
-    _issues,
-)
+#: Of a conversation; a run on terminals has none.
+TALK: tuple[Callable[[RunTables], Lane], ...] = (_turns, _agent, _gateway, _tools, _chunks)
+LANES: tuple[Callable[[RunTables], Lane], ...] = (*TALK, terminals, memory, _events, _issues)
+
+
+def lanes_of(tables: RunTables) -> list[Lane]:
+    """Make the lanes of one run; those of what it is not about are left out.
+
+    Parameters
+    ----------
+    tables : RunTables
+        The run.
+
+    Returns
+    -------
+    list of Lane
+        From the top. A run without prompts whose sessions were started on terminals has no lanes of a
+        conversation; sessions on terminals and memory have one only where there are any.
+    """
+    on_terminals = len(started(tables)) > 0
+    absent = {terminals} if not on_terminals else set(TALK) if tables.n_prompts == 0 else set()
+    if not len(tables.memory):
+        absent |= {memory}
+    return [lane(tables) for lane in LANES if lane not in absent]

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from .lane import Curve
+
     Numbers = NDArray[np.float64]
 
 _DPI = 100  # a column is one pixel of a figure on the screen, so that none is lost between two pixels
@@ -253,6 +255,23 @@ def draw_counts(ax: Axes, y: float, marks: list[Marks]) -> float:
     most = max(1.0, float(sum(found).max()))  # pyright: ignore[reportAttributeAccessIssue]
     _draw_stack(ax, y, [count / most for count in found], [count > 0 for count in found], marks)
     return most
+
+
+def draw_curve(ax: Axes, y: float, curve: Curve) -> None:
+    """Draw a quantity in time, as high as the lane where it is largest.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where; the y axis grows downwards.
+    y : float
+        Bottom of the lane.
+    curve : Curve
+        What.
+    """
+    top = y - HEIGHT * curve.value / max(float(curve.value.max()), 1e-12)
+    ax.fill_between(curve.at, y, top, color=curve.tone.color, linewidth=0, zorder=1)
+    ax.plot(curve.at, top, color=INK, linewidth=0.7, zorder=1.5)
 
 
 def counts(ax: Axes, marks: Marks) -> Numbers:

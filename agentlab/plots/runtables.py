@@ -56,6 +56,16 @@ class RunTables:
         return self.run.table("issues")
 
     @cached_property
+    def sessions(self) -> pd.DataFrame:
+        """Its sessions."""
+        return self.run.table("sessions")
+
+    @cached_property
+    def memory(self) -> pd.DataFrame:
+        """Its samples of memory."""
+        return self.run.table("memory")
+
+    @cached_property
     def events(self) -> pd.DataFrame:
         """Its events, but for the streamed pieces: those are `chunks`."""
         events = self.run.table("events")

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ConfigError
 from . import words
 from .canvas import caption, caption_height, new_figure, remember
-from .lanes import LANES, OPEN, TONES, Lane
+from .lane import Lane
+from .lanes import OPEN, TONES, lanes_of
 from .marks import (
     HEIGHT,
     MANY,
     Marks,
     draw_bars,
     draw_counts,
+    draw_curve,
     draw_shares,
     draw_ticks,
     n_columns,
@@ -63,7 +65,7 @@ def plot_timeline(run: Recording | Recordings, *, ax: Axes | None = None) -> Axe
     """
     one = _one(run)
     tables = RunTables(one)
-    lanes = [lane(tables) for lane in LANES]
+    lanes = lanes_of(tables)
     notes = _caption(one, tables, lanes)
     with style():
         target = ax
@@ -113,9 +115,9 @@ def _draw(ax: Axes, run: Recording, tables: RunTables, lanes: list[Lane]) -> Non
 
 
 def _limits(tables: RunTables, lanes: list[Lane]) -> tuple[float, float]:
-    marks = [mark for lane in lanes for mark in lane.marks if len(mark)]
-    low = min([0.0, *(float(mark.start.min()) for mark in marks)])
-    high = max([1e-3, *(float(mark.end.max()) for mark in marks)]) if marks else max(1e-3, tables.end)
+    ends = [end for lane in lanes for end in lane.ends]
+    low = min([0.0, *ends])
+    high = max([1e-3, *ends]) if ends else max(1e-3, tables.end)
     return low - 0.008 * (high - low), high + 0.008 * (high - low)
 
 
@@ -133,7 +135,9 @@ def draw_lane(ax: Axes, y: float, lane: Lane) -> None:
     """
     marks = [mark for mark in lane.marks if len(mark)]
     note = lane.note
-    if not marks:
+    if lane.curve is not None:
+        draw_curve(ax, y, lane.curve)
+    elif not marks:
         ax.text(
             0.006, y - HEIGHT / 2, lane.why, transform=ax.get_yaxis_transform(), ha="left", va="center",
             fontsize=7, color=MUTED, style="italic",
@@ -150,8 +154,9 @@ def draw_lane(ax: Axes, y: float, lane: Lane) -> None:
         for mark in marks:
             draw_bars(ax, y, mark, n_rows)
     ax.annotate(
-        note if marks else "", (1.0, y - HEIGHT / 2), xycoords=ax.get_yaxis_transform(), xytext=(5, 0),
-        textcoords="offset points", va="center", ha="left", fontsize=6.6, color=MUTED, annotation_clip=False,
+        note if marks or lane.curve else "", (1.0, y - HEIGHT / 2), xycoords=ax.get_yaxis_transform(),
+        xytext=(5, 0), textcoords="offset points", va="center", ha="left", fontsize=6.6, color=MUTED,
+        annotation_clip=False,
     )  # fmt: skip
 
 
@@ -173,7 +178,7 @@ def _legend(ax: Axes, lanes: list[Lane]) -> int:
     """Name the tones that occur, row by row; return the number of rows."""
     from matplotlib.patches import Patch
 
-    used = {m.tone for lane in lanes for m in lane.marks if len(m)}
+    used = {tone for lane in lanes for tone in lane.tones}
     tones = [tone for tone in TONES if tone in used]
     if not tones:
         return 0
@@ -201,6 +206,10 @@ def _caption(run: Recording, tables: RunTables, lanes: list[Lane]) -> list[str]:
         "read, first and last chunk of any kind written. By the agent: its message made (its clock, whole "
         "ms), first and last text or reasoning received, or its tool call. A chunk is no token."
     ]
+    if not any(lane.name == "turns" for lane in lanes):
+        notes = ["Sessions: started to first paint, to the first input that shows on the rendered screen."]
+    if any(lane.curve is not None for lane in lanes):
+        notes.append("Memory: of all processes of the run, daemons that left the tree included.")
     if any(mark.tone is OPEN and len(mark) for lane in lanes for mark in lane.marks):
         notes.append("What has no end in the recording is drawn to its last stamp.")
     return notes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from .rows import Row
 
@@ -35,11 +35,18 @@ INTERVALS: dict[str, str] = {
 }
 
 #: status -> flags that say the same
-_SAID = {"degenerate": ("constant",), "too_few_runs": ("one run", "two runs", "few runs")}
+_SAID = {
+    "degenerate": ("constant",),
+    "too_few_runs": ("one run", "two runs", "few runs", "one block", "two blocks"),
+}
 
 #: flag -> (beside a number, in the caption)
 FLAGS: dict[str, tuple[str, str]] = {
     "few_runs": ("few runs", "3 or 4 runs only; the interval is wide and may still miss the truth too often"),
+    "few_blocks": (
+        "few blocks",
+        "3 or 4 blocks only; the interval is wide and may still miss the truth too often",
+    ),
     "one_run": ("one run", "one run shows no variation between runs"),
     "two_runs": ("two runs", "two runs are too few for an interval"),
     "dominated": ("a few runs dominate", "a few long runs carry most of the observations"),
@@ -218,6 +225,30 @@ def count(n: int, noun: str) -> str:
     ('1 run', '2 runs')
     """
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def counted(n: int, noun: str, parts: Mapping[str, int]) -> str:
+    """Write a count with its noun, and of those that are named the ones that occur.
+
+    Parameters
+    ----------
+    n : int
+        The count.
+    noun : str
+        Singular.
+    parts : mapping of str to int
+        Name to count.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> counted(3, "call", {"failed": 1, "open": 0})
+    '3 calls, 1 failed'
+    """
+    return ", ".join([count(n, noun), *(f"{k:,} {name}" for name, k in parts.items() if k)])
 
 
 def coverage(row: Row) -> str:
