@@ -8,6 +8,7 @@ _WHERE = {
     "AgentlabError": "errors",
     "CleanupError": "errors",
     "ConfigError": "errors",
+    "ExecSessions": "drivers.exec",
     "Fault": "gateway",
     "Gateway": "gateway",
     "Interrupted": "errors",
