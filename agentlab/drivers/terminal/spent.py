@@ -12,7 +12,7 @@ from ...wire.proctree import cpu_s, tree
 SESSION = "AGENTLAB_SESSION"
 
 
-def session_tree(root: int, reaper: int, session: str, others: Collection[int] = ()) -> list[int]:
+def session_tree(root: int, reaper: int, session: str, roots: Collection[int]) -> list[int]:
     """List the live processes of one session.
 
     Parameters
@@ -23,8 +23,8 @@ def session_tree(root: int, reaper: int, session: str, others: Collection[int] =
         The watchdog, to which processes pass whose parent has ended.
     session : str
         Its id, as :data:`SESSION` names it in the environment of its processes.
-    others : collection of int
-        First processes of the run's other sessions. Without any, all orphans are this session's.
+    roots : collection of int
+        First processes of all the run's sessions. With one alone, all orphans are this session's.
 
     Returns
     -------
@@ -32,17 +32,17 @@ def session_tree(root: int, reaper: int, session: str, others: Collection[int] =
     """
     found = tree(root)
     for pid in _children(reaper):
-        if pid != root and pid not in others and (not others or _marked(pid, session)):
+        if pid not in roots and (len(roots) == 1 or _marked(pid, session)):
             found += tree(pid)
     return found
 
 
-def session_cpu_s(root: int, reaper: int, session: str, others: Collection[int] = ()) -> float | None:
+def session_cpu_s(root: int, reaper: int, session: str, roots: Collection[int]) -> float | None:
     """Sum the CPU time of a session's processes and of the children that they waited for.
 
     Parameters
     ----------
-    root, reaper, session, others
+    root, reaper, session, roots
         As for :func:`session_tree`.
 
     Returns
@@ -50,7 +50,7 @@ def session_cpu_s(root: int, reaper: int, session: str, others: Collection[int] 
     float or None
         Seconds, in ticks of 10 ms; None: nothing of it can be read.
     """
-    return cpu_s(session_tree(root, reaper, session, others))
+    return cpu_s(session_tree(root, reaper, session, roots))
 
 
 def _children(pid: int) -> list[int]:

@@ -1,0 +1,173 @@
+"""An arm of a terminal agent: each run gets a place, homes and sessions of its own, and leaves nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...errors import CleanupError, ConfigError
+from ...wire.children import Children
+from ..base import Arm, Run
+from ..workspace import renew, template
+from .fleet import Fleet
+from .foreign import ForeignDaemons
+from .homes import Home, locate, make_home
+from .place import private_place
+
+if TYPE_CHECKING:
+    from . import Terminal
+
+#: How long a throw-away start goes on after its prompt: daemons copy themselves, caches are written.
+_LINGER_S = 3.0
+
+
+class Idle:
+    """What the engine may prompt, and must not: the sessions wait for input."""
+
+    async def prompt(self, text: str) -> None:
+        """Refuse a prompt.
+
+        Parameters
+        ----------
+        text : str
+            Not sent.
+
+        Raises
+        ------
+        ConfigError
+            Always.
+        """
+        raise ConfigError("Terminal asks nothing of a model; use AgentCLI")
+
+
+class TerminalArm:
+    """Open the runs of one arm; made by :func:`open_arm`."""
+
+    def __init__(self, driver: Terminal, arm: Arm) -> None:
+        self._driver = driver
+        self._arm = arm
+
+    @contextlib.asynccontextmanager
+    async def session(self, run: Run) -> AsyncGenerator[Idle]:
+        """Start the run's sessions, wait until they are ready and settled, and end all of it.
+
+        Parameters
+        ----------
+        run : Run
+            From the engine.
+
+        Yields
+        ------
+        Idle
+
+        Raises
+        ------
+        DriverError
+            A session ended too early (``failed_to_start``), or took no input in time (``never_ready``).
+        CleanupError
+            Something is still alive.
+        """
+        driver, start_s = self._driver, run.scenario.timeouts.start
+        n_sessions = run.n_sessions or 1
+        foreign = ForeignDaemons(driver.about.daemon_marks if driver.about else ())
+        async with Children() as children:
+            place = await private_place(children)
+            fleet = Fleet(driver, children, run.emit)
+            try:
+                homes = await self._homes(place, 1 if driver.daemon == "shared" else n_sessions)
+                if driver.home == "warm":
+                    await self._warm_up(homes, run, start_s)
+                run.own(children.pid)
+                _mark(run, "launch")
+                await fleet.launch(homes, n_sessions, start_s=start_s)
+                await fleet.during(self._settle(run))
+                yield Idle()
+            finally:
+                await asyncio.shield(self._end(fleet, children, place, run))
+                if gone := foreign.gone():
+                    run.issue("foreign_daemon_gone", ", ".join(gone))
+
+    async def _settle(self, run: Run) -> None:
+        """Wait for memory to settle, and keep the sessions idle for as long as was asked."""
+        driver = self._driver
+        _mark(run, "settle")
+        if driver.settle != "plateau":
+            await asyncio.sleep(driver.settle)
+        elif run.memory is not None:
+            wanted = {"window_s": driver.window_s, "tolerance": driver.tolerance, "cap_s": driver.cap_s}
+            if not await run.memory.settled(**wanted):
+                run.issue("never_settled", f"still changing after {driver.cap_s:g} s")
+        _mark(run, "settled")
+        if driver.hold_s:
+            _mark(run, "hold")
+            await asyncio.sleep(driver.hold_s)
+
+    async def _homes(self, place: Path, n: int) -> list[Home]:
+        workspace = place / "work"
+        source = await asyncio.to_thread(template, self._driver.workspace, self._arm.scratch)
+        await asyncio.to_thread(renew, workspace, source)
+        return [make_home(self._driver, place, number, workspace) for number in range(n)]
+
+    async def _warm_up(self, homes: list[Home], run: Run, start_s: float) -> None:
+        """Start once in each home what is measured in it afterwards, and end all of it."""
+        async with Children() as children:
+            fleet = Fleet(self._driver, children, _unrecorded)
+            try:
+                await fleet.launch(homes, len(homes), start_s=start_s)
+                await fleet.during(asyncio.sleep(_LINGER_S))
+            finally:
+                await asyncio.shield(self._end(fleet, children, None, run))
+
+    async def _end(self, fleet: Fleet, children: Children, place: Path | None, run: Run) -> None:
+        if not self._arm.hurry:
+            await fleet.leave()
+        fleet.give_up()
+        survivors = await children.close(term_s=0.0 if self._arm.hurry else 0.5)
+        fleet.close()
+        if place is not None:
+            shutil.rmtree(place, ignore_errors=True)  # the watchdog has, unless it was killed
+        if survivors:
+            run.issue("survivors", ", ".join(survivors), discard=True)
+            raise CleanupError(
+                f"still alive after clean-up: {', '.join(survivors)}; end them by their pid",
+                survivors=survivors,
+                driver="terminal",
+                phase="cleanup",
+            )
+
+
+def _mark(run: Run, phase: str) -> None:
+    if run.memory is not None:
+        run.memory.mark(phase)
+
+
+def _unrecorded(kind: str, **fields: object) -> None:
+    """Take the events of a throw-away start."""
+
+
+@contextlib.asynccontextmanager
+async def open_arm(driver: Terminal, arm: Arm) -> AsyncGenerator[TerminalArm]:
+    """Check an arm before its first run.
+
+    Parameters
+    ----------
+    driver : Terminal
+        Settings.
+    arm : Arm
+        From the engine.
+
+    Yields
+    ------
+    TerminalArm
+
+    Raises
+    ------
+    StartupError
+        The agent is not installed, or the command is not found.
+    """
+    locate(driver)
+    yield TerminalArm(driver, arm)
