@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .screen import Screen
 from .vterm import VirtualTerminal, stamp
 
 _BACKSPACE = "\x7f"
+_KEY_S = 0.02  # between two keys, so that they are read one by one
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ async def probe(
     """Type a probe until it stands on the rendered screen, then erase it again.
 
     It is typed only while the line discipline neither echoes nor edits: the kernel's own echo says nothing of
-    the program. Programs drop what is typed while they start, so it is typed again; each further attempt
-    begins with backspaces, so that the prompt never holds it twice.
+    the program. Programs drop what is typed while they start, so it is typed again; and some take all keys of
+    one read for a single one, so it is erased key by key.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ async def probe(
     typed: list[int] = []
     while not shown.done() and (left := deadline - time.monotonic()) > 0:
         if terminal.is_raw():
-            typed.append(terminal.type(_BACKSPACE * len(text) * bool(typed) + text))
+            typed.append(terminal.type(text))
             if on_typed is not None:
                 on_typed(len(typed), typed[-1])
             await terminal.wait(shown, timeout_s=min(retype_s, left))
@@ -85,9 +85,18 @@ async def probe(
     shown.cancel()
     if echo_ns is None:
         return Probed(tuple(typed))
+    return Probed(tuple(typed), echo_ns, await _erase(terminal, text, before, erase_s))
 
-    def gone(screen: Screen) -> bool:  # some erase a character a frame
-        return screen.count(text[:2]) <= before
 
-    terminal.type(_BACKSPACE * len(text))
-    return Probed(tuple(typed), echo_ns, await terminal.wait(gone, timeout_s=erase_s) is not None)
+async def _erase(terminal: VirtualTerminal, text: str, before: int, timeout_s: float) -> bool:
+    """Press Backspace for each character, and on while some of the probe is there."""
+    deadline = time.monotonic() + timeout_s
+    pressed = 0
+    # Two of its characters: some programs draw each step of the erasing.
+    while (left := terminal.count(text[:2]) > before) or pressed < len(text):
+        if terminal.ended.done() or time.monotonic() > deadline:
+            break
+        terminal.type(_BACKSPACE)
+        pressed += 1
+        await asyncio.sleep(_KEY_S)
+    return not left
