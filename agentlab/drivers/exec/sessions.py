@@ -361,11 +361,7 @@ class ExecSessions:
         number = self._last
         name = f"exec-{number}.out" if self._archive else None
         spool = Spool(self._folder, name, max_bytes=self._max_bytes)
-        stream = (
-            TerminalStream(spool, **self._size) if tty else PipeStream(spool, folder=self._launcher.folder)
-        )
-        session = Session(number, command, spool, stream, self._launcher)
-        self._sessions[number] = session
+        session = self._sessions[number] = self._make(number, command, spool, tty)
         try:
             env = filtered(os.environ, self._env, tty=tty)
             await session.start([shell, "-lc", command], env, cwd, timeout_s)
@@ -374,6 +370,12 @@ class ExecSessions:
             raise
         self._forget_oldest()
         return session
+
+    def _make(self, number: int, command: str, spool: Spool, tty: bool) -> Session:
+        stream = (
+            TerminalStream(spool, **self._size) if tty else PipeStream(spool, folder=self._launcher.folder)
+        )
+        return Session(number, command, spool, stream, self._launcher)
 
     async def _type_and_wait(self, session: Session, data: bytes, seconds: float) -> None:
         if data and session.outcome is None:
