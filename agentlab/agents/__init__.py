@@ -40,8 +40,8 @@ def install(name: str, *, version: str | None = None, say: Callable[[str], None]
     Parameters
     ----------
     name : str
-        An agent: ``"pi"``, ``"opencode"``, ``"codex"``, ``"claude_code"``, ``"gemini_cli"``, ``"cline"`` or
-        ``"mini_swe_agent"`` (``-`` and ``_`` are the same); or a plugin of OpenCode,
+        An agent of the command line or of the terminal, e.g. ``"pi"``, ``"codex"`` or ``"copilot"`` (``-``
+        and ``_`` are the same; an unknown name lists all); or a plugin of OpenCode,
         ``"oh-my-opencode-slim"``.
     version : str, optional
         Exact version; default: the one agentlab is tested with.
@@ -66,27 +66,17 @@ def install(name: str, *, version: str | None = None, say: Callable[[str], None]
     '1.18.33'
     """
     from ..errors import ConfigError
-    from . import catalogue, npm, plugins
+    from .installable import find_installable
 
-    tell = say or (lambda _line: None)
-    agent = catalogue.AGENTS.get(name.replace("-", "_"))
-    plugin = plugins.KNOWN.get(name)
-    if agent is None and plugin is None:
-        raise ConfigError(f"install({name!r}): known are {', '.join([*catalogue.AGENTS, *plugins.KNOWN])}")
-    pinned = agent.version if agent else plugins.KNOWN[name].VERSION
-    wanted = pinned if version is None else version
+    known = find_installable(name)
+    wanted = known.version if version is None else version
     if not wanted[:1].isdigit() or not all(c.isalnum() or c in ".-+" for c in wanted):
-        raise ConfigError(f"install({name!r}, version={wanted!r}): give an exact version such as {pinned}")
-    if agent is not None:
-        found = catalogue.install_agent(agent, wanted, say=tell)
-        return Installed(name=agent.name, version=wanted, executable=found)
-    package = plugins.KNOWN[name].PACKAGE
-
-    def find(folder: Path) -> Path:
-        return plugins.find_package(package, wanted, folder)
-
-    found = npm.install_package(name, package, wanted, find, say=tell)
-    return Installed(name=name, version=wanted, executable=found)
+        raise ConfigError(
+            f"install({name!r}, version={wanted!r}): give an exact version such as {known.version}"
+        )
+    return Installed(
+        name=known.name, version=wanted, executable=known.fetch(wanted, say or (lambda _line: None))
+    )
 
 
 def doctor() -> Report:

@@ -170,6 +170,8 @@ class Agent:
         Makes what reads its stream.
     runtime : {"node", "python"} or None
         What runs it; None: nothing but itself.
+    module : str
+        From PyPI: what ``python -m`` runs.
     stdin : bool
         Whether the prompt is read from stdin: it then may begin with anything and be of any length.
     resumes : bool
@@ -190,6 +192,7 @@ class Agent:
     reader: Callable[[], Reader]
     source: Literal["npm", "pypi"] = "npm"
     runtime: Literal["node", "python"] | None = None
+    module: str = ""
     stdin: bool = True
     resumes: bool = True
     takes_system: bool = True

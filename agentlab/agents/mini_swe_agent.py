@@ -166,6 +166,7 @@ AGENT = Agent(
     name="mini_swe_agent",
     title="mini-swe-agent",
     source="pypi",
+    module="minisweagent.run.mini",
     package="mini-swe-agent",
     version="2.4.6",
     dialects=("chat",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -129,7 +130,7 @@ def _npm_install(npm: str, work: Path, packages: list[str], name: str) -> None:
         )
 
 
-def first_that_runs(executables: list[Path], name: str, version: str) -> Path:
+def first_that_runs(executables: list[Path], name: str, version: str, *, says: str = "") -> Path:
     """Choose the executable that runs on this machine.
 
     Parameters
@@ -138,6 +139,8 @@ def first_that_runs(executables: list[Path], name: str, version: str) -> Path:
         Best first.
     name, version : str
         Of the agent.
+    says : str
+        What it gives for its version, where that is another.
 
     Returns
     -------
@@ -149,10 +152,12 @@ def first_that_runs(executables: list[Path], name: str, version: str) -> Path:
     StartupError
         None has.
     """
+    # "codex-cli 0.171.0", "2.1.197 (Claude Code)", "omp/18.1.21", "GitHub Copilot CLI 1.0.102."
+    wanted = re.compile(rf"(?<![\w.-]){re.escape(says or version)}(?![\w-]|\.\w)")
     seen: list[str] = []
     for executable in executables:
         answer = reported_version(executable)
-        if version in answer.split():  # "codex-cli 0.171.0", "2.1.197 (Claude Code)"
+        if wanted.search(answer):
             return executable
         seen.append(f"{executable.parent.parent.name} answered {answer!r}")
     reason = "; ".join(seen) or "the package holds no binary for this system"

@@ -30,8 +30,10 @@ class Release:
         What runs it; None: nothing but itself.
     beside : tuple of str
         Packages of npm that are installed with it, each with its version: the runtime it needs.
-    module, launcher : str
-        From PyPI: what ``python -m`` runs, and the name of the file that does so.
+    module : str
+        From PyPI: what ``python -m`` runs; its last word names the file that does so.
+    says : str
+        What ``--version`` gives, where that is not its version.
     """
 
     package: str
@@ -40,18 +42,16 @@ class Release:
     runtime: Runtime | None = None
     beside: tuple[str, ...] = ()
     module: str = ""
-    launcher: str = ""
+    says: str = ""
 
 
-def release_of(agent: Agent, *, module: str = "", launcher: str = "") -> Release:
+def release_of(agent: Agent) -> Release:
     """Return the release of a command-line agent, which is the same for each of its versions.
 
     Parameters
     ----------
     agent : Agent
         Of the catalogue.
-    module, launcher : str
-        As in :class:`Release`.
 
     Returns
     -------
@@ -62,8 +62,7 @@ def release_of(agent: Agent, *, module: str = "", launcher: str = "") -> Release
         candidates=agent.candidates,
         source=agent.source,
         runtime=agent.runtime,
-        module=module,
-        launcher=launcher,
+        module=agent.module,
     )
 
 
@@ -91,10 +90,9 @@ def install_release(name: str, version: str, release: Release, *, say: Callable[
     """
 
     def find(folder: Path) -> Path:
-        return npm.first_that_runs(release.candidates(folder), name, version)
+        return npm.first_that_runs(release.candidates(folder), name, version, says=release.says)
 
     if release.source == "pypi":
-        return pypi.install_package(
-            name, release.package, version, release.module, release.launcher, find, say=say
-        )
+        launcher = release.module.rpartition(".")[2]
+        return pypi.install_package(name, release.package, version, release.module, launcher, find, say=say)
     return npm.install_package(name, release.package, version, find, beside=release.beside, say=say)

@@ -10,8 +10,8 @@ from typing import Literal
 from .cache import cache_home
 
 Runtime = Literal["node", "bun", "python"]
-#: Node.js of its own for agents that want a newer one than 20.
-NODE24 = "24.21.0"
+#: Runtimes for agents that want what the machine may not have: a newer Node.js than 20, or Bun.
+NODE24, BUN = "24.21.0", "1.4.5"
 
 
 def platform_name() -> str:
@@ -45,6 +45,21 @@ def node24() -> tuple[str, ...]:
     return (f"node-{platform_name()}@{NODE24}",)
 
 
+def bun() -> tuple[str, ...]:
+    """Name the package that is Bun; the package ``bun`` brings those of all systems.
+
+    Returns
+    -------
+    tuple of str
+        For ``beside``.
+    """
+    return (f"{_bun()}@{BUN}",)
+
+
+def _bun() -> str:
+    return f"@oven/bun-{platform_name().replace('arm64', 'aarch64')}"
+
+
 def own_runtimes(executable: Path) -> list[str]:
     """List the folders of the runtimes that were installed with an agent.
 
@@ -62,7 +77,7 @@ def own_runtimes(executable: Path) -> list[str]:
     if not executable.is_relative_to(agents):
         return []
     packages = agents / executable.relative_to(agents).parts[0] / "node_modules"
-    places = (packages / f"node-{platform_name()}", packages / "@oven" / f"bun-{platform_name()}")
+    places = (packages / f"node-{platform_name()}", packages / _bun())
     return [str(place / "bin") for place in places if (place / "bin").is_dir()]
 
 

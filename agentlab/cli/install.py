@@ -28,10 +28,9 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
 
 
 def _names(prefix: str, **_: Any) -> list[str]:  # noqa: ANN401
-    from ..agents.catalogue import AGENTS
-    from ..agents.plugins import KNOWN
+    from ..agents.installable import installables
 
-    return [name for name in (*AGENTS, *KNOWN) if name.startswith(prefix)]
+    return [name for name in installables() if name.startswith(prefix)]
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from ...errors import ConfigError, did_you_mean
-from . import claude_code, codex, opencode, pi
+from . import (
+    aider,
+    claude_code,
+    cline,
+    codex,
+    continue_cli,
+    copilot,
+    gemini_cli,
+    grok_cli,
+    omp,
+    opencode,
+    pi,
+    qwen_code,
+)
 from .base import TerminalAgent
 
+_MODULES = (
+    *(opencode, codex, claude_code, pi, gemini_cli, copilot, cline),
+    *(omp, qwen_code, grok_cli, continue_cli, aider),
+)
 #: In the order they are listed.
-TERMINALS: dict[str, TerminalAgent] = {
-    module.TERMINAL.name: module.TERMINAL for module in (opencode, codex, claude_code, pi)
-}
+TERMINALS: dict[str, TerminalAgent] = {module.TERMINAL.name: module.TERMINAL for module in _MODULES}
 
 
 def find_terminal(name: str, *, who: str = "Terminal") -> TerminalAgent:

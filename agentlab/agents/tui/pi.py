@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..base import package_folder, write_json
 from ..pi import AGENT
 from ..release import Release, release_of
@@ -26,15 +28,19 @@ def release(version: str) -> Release:
     return Release(package=_PACKAGE, candidates=candidates, runtime="node", beside=node24())
 
 
+def model(setup: TerminalSetup) -> dict[str, Any]:
+    """Describe the model as Pi, and what was made of it, read it."""
+    return {"id": setup.model, "name": setup.model, **_MODEL}
+
+
 def prepare(setup: TerminalSetup) -> dict[str, str]:
     """Write a provider, and the version whose changes it has shown, else it begins with pages of them."""
     folder = setup.home / ".pi" / "agent"
-    model = {"id": setup.model, "name": setup.model, **_MODEL}
     provider = {
         "baseUrl": f"{setup.base_url}/v1",
         "api": "openai-completions",
         "apiKey": setup.key,
-        "models": [model],
+        "models": [model(setup)],
     }
     write_json(folder / "models.json", {"providers": {"lab": provider}})
     write_json(folder / "settings.json", {"lastChangelogVersion": setup.version})

@@ -163,11 +163,11 @@ def test_install_takes_the_catalogue(tmp_path, monkeypatch):
 
     monkeypatch.setattr(npm, "_npm_install", fake)
     monkeypatch.setattr(npm.shutil, "which", lambda name: "npm")
-    done = agentlab.install("pi", version="9.9.9")
-    assert done.executable == agent_folder("pi", "9.9.9") / (
+    done = agentlab.install("pi", version="0.99.9")
+    assert done.executable == agent_folder("pi", "0.99.9") / (
         "node_modules/@mariozechner/pi-coding-agent/dist/cli.js"
     )
-    assert AGENTS["pi"].locate("9.9.9") == done.executable
+    assert AGENTS["pi"].locate("0.99.9") == done.executable
     with pytest.raises(ConfigError, match="known are pi, opencode"):
         agentlab.install("nothing")
 
