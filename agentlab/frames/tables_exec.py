@@ -42,7 +42,7 @@ EXEC = Table(
         Column("n_polls", "Int64", "Calls that waited.", source=_END),
         Column("exit", "Int64", "Exit code; negative: the signal.", source=f"{_C}, exec.close"),
         Column("ended_by", "string", "self, signal N, timeout, close.", source=f"{_C}, exec.close"),
-        Column("background", "Int64", "Processes that were alive when the exit was reported.", source=_END),
+        Column("background", "Int64", "Of an ended command: processes alive before the close.", source=_END),
         Column("survivors", "Int64", "Processes that were alive after the close.", source=_END),
         Column("reason", "string", "Why delay_ms is NA: no_output, print_unknown, exec_close."),
     ),

@@ -56,7 +56,6 @@ class Play:
     n_calls: int = 0
     n_bytes: int = 0
     typed_bytes: int = 0
-    background: int | None = None
     session: int | None = None
     exit: dict[str, Any] = dataclasses.field(default_factory=dict[str, Any])
     frames: Frames = dataclasses.field(default_factory=Frames)
@@ -80,9 +79,10 @@ class Play:
                 await asyncio.sleep(call.s)
             elif call.op == "signal":
                 self._signal(call)
-            else:
+            elif not call.until_exit:
                 await self._call(call)
-                while call.until_exit and not self.exit and self.n_calls < _MAX_POLLS:
+            else:
+                while not self.exit and self.n_calls < _MAX_POLLS:
                     await self._call(call)
         await self._close()
 
@@ -143,10 +143,8 @@ class Play:
         if prints:
             told["prints"] = thinned(prints)
         if result.state == "exited" and not self.exit:
-            listed = Listed.of(self.list_path)
             self.exit = {"state": "exited", "exit_code": result.exit_code, "ended_by": result.ended_by}
-            self.background = len(listed.alive())
-            told |= _known(ended_ns=listed.ended.get("a"))
+            told |= _known(ended_ns=Listed.of(self.list_path).ended.get("a"))
         return told
 
     def _prints(self, result: ExecResult) -> list[Print]:
@@ -161,6 +159,7 @@ class Play:
 
     async def _close(self) -> None:
         self.n_calls += 1
+        background = len(Listed.of(self.list_path).alive()) if self.exit else None
         begin = time.monotonic_ns()
         with contextlib.suppress(DriverError):  # rules by which a session is unknown once its exit was told
             assert self.session is not None
@@ -170,7 +169,7 @@ class Play:
         left = listed.alive()
         printed = sum(listed.prints.values())
         seen = sum(n for which, n in listed.prints.items() if which in self.frames.seen)
-        more = _known(typed_read_bytes=listed.n_read, background=self.background, **self.exit)
+        more = _known(typed_read_bytes=listed.n_read, background=background, **self.exit)
         self._emit(
             "exec.close", t, call=self.n_calls, begin_ns=begin, n_polls=self.n_calls - 1,
             n_bytes=self.n_bytes, printed_bytes=printed, seen_bytes=seen, lost_bytes=printed - seen,
