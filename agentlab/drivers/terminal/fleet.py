@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,12 +12,15 @@ from ...errors import AgentExited, DriverError
 from ...wire.children import Children
 from ...wire.pty import PtyReader
 from .homes import Home, service_of
+from .owned import daemons
 from .session import Emit, TerminalSession
 
 if TYPE_CHECKING:
     from . import Terminal
 
 T = TypeVar("T")
+#: Codex starts its daemons 2 to 3 s after its prompt.
+_DAEMON_S = 10.0
 
 
 class Fleet:
@@ -90,6 +94,29 @@ class Fleet:
                 phase="startup",
                 code="never_ready",
             )
+
+    async def daemons_up(self, n: int) -> bool:
+        """Wait for the daemons that the agent is known to start after its prompt.
+
+        Parameters
+        ----------
+        n : int
+            How many homes there are: each has its own.
+
+        Returns
+        -------
+        bool
+            False: fewer were seen in 10 s.
+        """
+        about = self._driver.about
+        if about is None or about.daemon is None or self._driver.command is not None:
+            return True
+        end = time.monotonic() + _DAEMON_S
+        while len(daemons(self._children.pid, about.daemon_marks)) < n:
+            if time.monotonic() > end:
+                return False
+            await asyncio.sleep(0.2)
+        return True
 
     async def during(self, waiting: Coroutine[Any, Any, T]) -> T:
         """Wait for something, as long as all sessions run.

@@ -14,7 +14,7 @@ from ...wire.probe import probe
 from ...wire.pty import PtyReader
 from ...wire.vterm import Moment, VirtualTerminal, stamp
 from .homes import Home
-from .spent import SESSION, session_cpu_s
+from .owned import SESSION, session_cpu_s
 
 if TYPE_CHECKING:
     from . import Terminal

@@ -84,17 +84,19 @@ class TerminalArm:
                 run.own(children.pid)
                 _mark(run, "launch")
                 await fleet.launch(homes, n_sessions, start_s=start_s)
-                await fleet.during(self._settle(run))
+                await fleet.during(self._settle(run, fleet, len(homes)))
                 yield Idle()
             finally:
                 await asyncio.shield(self._end(fleet, children, place, run))
                 if gone := foreign.gone():
                     run.issue("foreign_daemon_gone", ", ".join(gone))
 
-    async def _settle(self, run: Run) -> None:
+    async def _settle(self, run: Run, fleet: Fleet, n_homes: int) -> None:
         """Wait for memory to settle, and keep the sessions idle for as long as was asked."""
         driver = self._driver
         _mark(run, "settle")
+        if driver.settle == "plateau" and not await fleet.daemons_up(n_homes):
+            run.issue("daemon_missing")
         if driver.settle != "plateau":
             await asyncio.sleep(driver.settle)
         elif run.memory is not None:

@@ -1,12 +1,13 @@
-"""CPU time of one session: everything that its first process has started, also what has left its tree."""
+"""Which processes belong to one session, also those that have left its tree, and what they have spent."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from ...wire.proctree import cpu_s, tree
+from ...wire.watchdog import descendants
 
 #: In the environment of each session's processes: which of the run's sessions they belong to.
 SESSION = "AGENTLAB_SESSION"
@@ -32,7 +33,7 @@ def session_tree(root: int, reaper: int, session: str, roots: Collection[int]) -
     """
     found = tree(root)
     for pid in _children(reaper):
-        if pid not in roots and (len(roots) == 1 or _marked(pid, session)):
+        if pid not in roots and (len(roots) == 1 or _session(pid) == session):
             found += tree(pid)
     return found
 
@@ -53,6 +54,30 @@ def session_cpu_s(root: int, reaper: int, session: str, roots: Collection[int]) 
     return cpu_s(session_tree(root, reaper, session, roots))
 
 
+def daemons(reaper: int, marks: Sequence[str]) -> set[str]:
+    """Find the sessions whose daemon is up.
+
+    Parameters
+    ----------
+    reaper : int
+        The watchdog of the run.
+    marks : sequence of str
+        Words that all stand in the command line of such a process.
+
+    Returns
+    -------
+    set of str
+        For each daemon the session that started it; empty for one that has given up its environment.
+    """
+    found: set[str] = set()
+    for pid in descendants(reaper):
+        with contextlib.suppress(OSError):
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+            if all(mark in command for mark in marks):
+                found.add(_session(pid))
+    return found
+
+
 def _children(pid: int) -> list[int]:
     """Return the children of a process of one thread."""
     with contextlib.suppress(OSError, ValueError):
@@ -60,8 +85,10 @@ def _children(pid: int) -> list[int]:
     return []
 
 
-def _marked(pid: int, session: str) -> bool:
-    try:
-        return f"{SESSION}={session}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return False
+def _session(pid: int) -> str:
+    """Return the session that a process names in its environment; empty: none, or it cannot be read."""
+    with contextlib.suppress(OSError):
+        for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+            if entry.startswith(f"{SESSION}=".encode()):
+                return entry.partition(b"=")[2].decode(errors="replace")
+    return ""
