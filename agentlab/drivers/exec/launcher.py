@@ -68,7 +68,7 @@ class Launcher:
         except BaseException:
             await self.children.close()
             raise
-        self._listening = asyncio.create_task(self._listen())
+        self._tasks = {asyncio.create_task(self._listen()), asyncio.create_task(self._lose())}
 
     async def start(self, order: dict[str, Any], watch: Watch) -> None:
         """Start one command.
@@ -85,12 +85,13 @@ class Launcher:
         StartupError
             Folder or command not found, or the starting process is gone.
         """
+        if self._process.returncode is not None or self._process.stdin is None:
+            raise _lost()
         number = next(self._numbers)
         order = {**order, "id": number, "env": {**order["env"], MARKER: self.children.marker}}
         future = self._starting[number] = asyncio.get_running_loop().create_future()
         self._watches[number] = watch
         try:
-            assert self._process.stdin is not None
             self._process.stdin.write(json.dumps(order).encode() + b"\n")
             await future
         except BaseException:
@@ -108,8 +109,9 @@ class Launcher:
         survivors = await self.children.close()
         if self._process.stdin is not None:
             self._process.stdin.close()
-        await asyncio.wait({self._listening}, timeout=1.0)  # to the end of the reports
-        self._listening.cancel()
+        await asyncio.wait(self._tasks, timeout=1.0)  # to the end of the reports
+        for task in self._tasks:
+            task.cancel()
         for watch in list(self._watches.values()):
             watch.gone()
         self._watches.clear()
@@ -119,8 +121,11 @@ class Launcher:
         assert self._process.stdout is not None
         async for line in self._process.stdout:
             self._hear(json.loads(line))
+
+    async def _lose(self) -> None:
+        await self._process.wait()
         for future in self._starting.values():
-            future.set_exception(StartupError("the process that starts commands ended", driver="exec"))
+            future.set_exception(_lost())
         self._starting.clear()
 
     def _hear(self, report: dict[str, Any]) -> None:
@@ -138,3 +143,7 @@ class Launcher:
             self._watches[number].ended(Ended(report["exit"], report["t"], report["cpu_s"]))
         elif (watch := self._watches.pop(number, None)) is not None:
             watch.gone()
+
+
+def _lost() -> StartupError:
+    return StartupError("the process that starts commands has ended", driver="exec", phase="startup")

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from ...errors import DriverError
 from . import ladder
 from .launcher import Ended, Launcher, Started, Watch
 from .spool import Spool, Taken
@@ -16,6 +15,8 @@ from .streams import PipeStream, TerminalStream
 
 #: A shell says with 128 + n that its command was ended by signal n; programs use other codes above 128.
 _SAID_BY_SHELL = {128 + number: number for number in (signal.SIGINT, signal.SIGKILL, signal.SIGTERM)}
+
+_LEAVE_S = 1.0
 
 Ender = Literal["timeout", "close"]
 
@@ -74,6 +75,7 @@ class Session:
         self._launcher = launcher
         self._started: Started | None = None
         self._ended, self._left = asyncio.Event(), asyncio.Event()
+        self._exit: Outcome | None = None  # before it is told
         self._ender: Ender | None = None
         self._ending: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -209,17 +211,28 @@ class Session:
             self._ending = asyncio.create_task(self._end_all(self._started.leader))
 
     async def _end_all(self, leader: int) -> None:
+        """End it; only then is its end told, so that whoever hears of it finds nothing alive."""
         self.survivors = await ladder.end(leader, watchdog=self._launcher.children.pid)
         if not self.survivors:
-            await self._left.wait()
+            try:
+                await asyncio.wait_for(self._left.wait(), _LEAVE_S)
+            except TimeoutError:  # whoever would tell was killed
+                self._hang_up()
+        elif self._exit is not None:
+            self._tell()
 
     def _end(self, ended: Ended) -> None:
         """Hear that the command has ended: what it wrote before is there, and is read to its last byte."""
         if self._timer is not None:
             self._timer.cancel()
         self._stream.drain()
+        self._exit = Outcome(ended.exit_code, self._ended_by(ended.exit_code), ended.t)
+        if self._ending is None:
+            self._tell()
+
+    def _tell(self) -> None:
         self.unsent_bytes = self._stream.unsent_bytes
-        self.outcome = Outcome(ended.exit_code, self._ended_by(ended.exit_code), ended.t)
+        self.outcome = self._exit
         self._ended.set()
 
     def _ended_by(self, exit_code: int) -> str:
@@ -230,7 +243,7 @@ class Session:
 
     def _leave(self) -> None:
         """Hear that nothing of it is left; or that its leader is, killed by somebody."""
-        if self.outcome is None and self._ender is None and self._started is not None:
+        if self._exit is None and self._ender is None and self._started is not None:
             self._ending = asyncio.create_task(self._after_the_leader(self._started.leader))
         else:
             self._hang_up()
@@ -240,24 +253,11 @@ class Session:
         self._hang_up()
 
     def _hang_up(self) -> None:
+        if self.gone:
+            return
         self._stream.drain()
+        self._exit = self._exit or Outcome(None, self._ender, time.monotonic_ns())
+        self._tell()
         self._stream.close()
-        if self.outcome is None:
-            self.outcome = Outcome(None, self._ender, time.monotonic_ns())
         self.gone = True
-        self._ended.set()
         self._left.set()
-
-
-def unknown(number: int, last: int) -> DriverError:
-    """Return the error for a session that never was.
-
-    Parameters
-    ----------
-    number : int
-        What was asked for.
-    last : int
-        The last number that was given out.
-    """
-    known = f"numbers 1 to {last} were given out" if last else "none was started yet"
-    return DriverError(f"session {number!r} is unknown: {known}", driver="exec", code="unknown_session")

@@ -10,17 +10,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from ...errors import ConfigError, DriverError, StartupError
+from ...errors import ConfigError, StartupError
 from .environment import filtered
 from .launcher import Launcher
 from .loopthread import LoopThread
+from .refusals import check_seconds, checked, closed, too_many, unknown
 from .result import ExecInfo, ExecResult, State, bounded
-from .session import Session, unknown
+from .session import Session
 from .spool import Spool
 from .streams import PipeStream, TerminalStream
 
 _T = TypeVar("_T")
-_YIELD_S = (0.1, 30.0)
 
 
 class ExecSessions:
@@ -177,11 +177,9 @@ class ExecSessions:
         StartupError
             The folder does not exist, or the command is longer than the system takes.
         """
-        _check_seconds(yield_s)
-        if timeout_s is not None and not timeout_s > 0:
-            raise ConfigError(f"timeout_s={timeout_s!r}: more than 0 seconds, or None")
+        check_seconds(yield_s, timeout_s)
         on_terminal = self._tty if tty is None else tty
-        start = self._start(_checked(command), Path(cwd or "").absolute(), timeout_s, on_terminal)
+        start = self._start(checked(command), Path(cwd or "").absolute(), timeout_s, on_terminal)
         session = await self._call(_whole(start))
         await self._call(session.wait(yield_s))
         return self._result(session)
@@ -235,7 +233,7 @@ class ExecSessions:
             ``.code`` is ``"unknown_session"``; ``"line_too_long"``: a terminal could not hold the line and it
             cannot be cut; ``"stdin_closed"``: the input of a command over pipes was ended before.
         """
-        _check_seconds(yield_s)
+        check_seconds(yield_s)
         found = self._find(session)
         data = chars.encode() if isinstance(chars, str) else chars
         if found.outcome is None:
@@ -311,7 +309,7 @@ class ExecSessions:
     async def _call(self, work: Coroutine[Any, Any, _T]) -> _T:
         if self._thread is None:
             work.close()
-            raise DriverError("these exec sessions are closed", driver="exec", code="closed")
+            raise closed()
         return await self._thread.call(work)
 
     def _find(self, number: int) -> Session:
@@ -353,7 +351,7 @@ class ExecSessions:
 
     async def _start(self, command: str, cwd: Path, timeout_s: float | None, tty: bool) -> Session:
         if len(alive := self._alive()) >= self._limit:
-            raise _too_many(alive)
+            raise too_many(alive)
         shell = shutil.which("bash")
         if shell is None:
             raise StartupError("bash: command not found", driver="exec", phase="startup")
@@ -392,25 +390,3 @@ class ExecSessions:
 async def _whole(start: Coroutine[Any, Any, Session]) -> Session:
     """Start to the end also when nobody waits for it any more: what has begun to run has to be known."""
     return await asyncio.shield(asyncio.ensure_future(start))
-
-
-def _checked(command: str) -> str:
-    if not isinstance(command, str) or "\0" in command:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ConfigError(f"the command is {command!r:.80}: give a text without zero bytes")
-    return command
-
-
-def _check_seconds(yield_s: float) -> None:
-    least, most = _YIELD_S
-    if not least <= yield_s <= most:
-        raise ConfigError(f"yield_s={yield_s!r}: {least} to {most:.0f} seconds")
-
-
-def _too_many(alive: list[Session]) -> DriverError:
-    lines = [f"  {s.number}: {s.command[:80]!r} ({s.state}, {s.wall_ms / 1e3:.1f} s)" for s in alive]
-    return DriverError(
-        f"{len(alive)} sessions are alive, and no more may be. Poll those that have ended, close others:\n"
-        + "\n".join(lines),
-        driver="exec",
-        code="session_limit",
-    )

@@ -123,14 +123,9 @@ class Spool:
         self._lost = self._lost_taken = 0
 
     @property
-    def size(self) -> int:
-        """Bytes that are in the file."""
-        return self._size
-
-    @property
-    def lost(self) -> int:
-        """Bytes that were read and could not be kept."""
-        return self._lost
+    def seen(self) -> int:
+        """Bytes that were read: kept or lost."""
+        return self._size + self._lost
 
     @property
     def untaken_bytes(self) -> int:

@@ -57,7 +57,9 @@ class TerminalStream:
 
     def drain(self) -> None:
         """Read what is there now, and no more than a terminal can hold."""
-        self._read()
+        end = self._spool.seen + _TTY_BUFFER_BYTES
+        while self._read() and self._spool.seen < end:
+            pass
 
     def type(self, data: bytes) -> bool:
         """Type.
@@ -100,20 +102,24 @@ class TerminalStream:
         self._typist.forget()
         self._loop.remove_reader(self._fd)
         self._pty.close()
+        self._buffer = memoryview(b"")
 
-    def _read(self) -> None:
+    def _read(self) -> bool:
+        """Read up to a buffer full; False: nothing more is there now."""
         at, reads = 0, []
+        more = True
         try:
             while at < _TTY_BUFFER_BYTES and len(reads) < _READS:
-                n = os.readv(self._fd, [self._buffer[at:]])
-                at += n
+                at += os.readv(self._fd, [self._buffer[at:]])
                 reads.append((at, time.monotonic_ns()))
         except BlockingIOError:
-            pass
+            more = False
         except OSError:  # nobody has the other side any more
+            more = False
             self._loop.remove_reader(self._fd)
         if at:
             self._spool.append(self._buffer[:at], tuple(reads))
+        return more
 
 
 class PipeStream:
@@ -160,8 +166,8 @@ class PipeStream:
             return
         there = array("i", [0])
         fcntl.ioctl(self._out, termios.FIONREAD, there)
-        wanted = self._spool.size + self._spool.lost + there[0]
-        while self._out >= 0 and self._spool.size + self._spool.lost < wanted:
+        wanted = self._spool.seen + there[0]
+        while self._out >= 0 and self._spool.seen < wanted:
             self._read()
 
     def type(self, data: bytes) -> bool:
