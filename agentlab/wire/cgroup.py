@@ -14,6 +14,7 @@ import secrets
 from pathlib import Path
 from typing import NamedTuple
 
+from .procfs import read_file
 from .procid import ProcessId
 
 _NAME = "agentlab-"
@@ -121,7 +122,7 @@ class Cgroup:
         list of int
             Process ids; empty when it cannot be read.
         """
-        return [int(pid) for pid in _read(self.folder / "cgroup.procs").split()]
+        return [int(pid) for pid in _bytes(f"{self.folder}/cgroup.procs").split()]
 
     def counters(self) -> Counters:
         """Read its memory.
@@ -131,10 +132,12 @@ class Cgroup:
         Counters
         """
         anon, file, current, peak = self._files
-        rows = (line.split() for line in _read(self.folder / "memory.stat").splitlines())
-        stat = {row[0]: int(row[1]) for row in rows if len(row) == 2}
+        stat = b"\n" + _bytes(f"{self.folder}/memory.stat")
         return Counters(
-            stat.get(anon), stat.get(file), _number(self.folder / current), _number(self.folder / peak)
+            _row(stat, anon),
+            _row(stat, file),
+            _number(_bytes(f"{self.folder}/{current}")),
+            _number(_bytes(f"{self.folder}/{peak}")),
         )
 
     def remove(self) -> bool:
@@ -222,9 +225,22 @@ def _read(file: Path) -> str:
         return ""
 
 
-def _number(file: Path) -> int | None:
-    text = _read(file).strip()
-    return int(text) if text.isdecimal() else None
+def _bytes(file: str) -> bytes:
+    try:
+        return read_file(file)
+    except OSError:
+        return b""
+
+
+def _row(stat: bytes, name: str) -> int | None:
+    key = f"\n{name} ".encode()
+    at = stat.find(key)
+    return None if at < 0 else _number(stat[at + len(key) : stat.find(b"\n", at + 1)])
+
+
+def _number(text: bytes) -> int | None:
+    text = text.strip()
+    return int(text) if text.isdigit() else None
 
 
 def _write(file: Path, text: str) -> bool:

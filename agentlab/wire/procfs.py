@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
 from typing import NamedTuple
 
 #: Bytes of a page, and clock ticks in a second, of this kernel.
@@ -145,19 +145,36 @@ class Procfs:
         """Whether this system shows its processes."""
         return os.path.exists(f"{self.root}/self/stat")  # noqa: PTH110
 
-    def table(self) -> dict[int, Stat]:
-        """List all processes of the machine in one pass; about 8 us for each.
+    def table(self, *, without: Container[int] = ()) -> dict[int, Stat]:
+        """List all processes of the machine in one pass; about 10 us for each.
+
+        Parameters
+        ----------
+        without : container of int, optional
+            Process ids that are not looked at.
 
         Returns
         -------
         dict of int to Stat
             By process id; without those that ended meanwhile.
         """
-        found: dict[int, Stat] = {}
-        for name in os.listdir(self.root):  # noqa: PTH208 (twenty times a second)
-            if name.isdecimal() and (stat := self.stat(int(name))) is not None:
-                found[stat.pid] = stat
-        return found
+        names = os.listdir(self.root)  # noqa: PTH208 (twenty times a second)
+        return self.stats(pid for name in names if name.isdecimal() and (pid := int(name)) not in without)
+
+    def stats(self, pids: Iterable[int]) -> dict[int, Stat]:
+        """Look at some processes.
+
+        Parameters
+        ----------
+        pids : iterable of int
+            Process ids.
+
+        Returns
+        -------
+        dict of int to Stat
+            By process id; without those that are gone.
+        """
+        return {stat.pid: stat for stat in map(self.stat, pids) if stat is not None}
 
     def stat(self, pid: int) -> Stat | None:
         """Look at one process.

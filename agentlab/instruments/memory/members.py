@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ...wire import watchdog
 from ...wire.marked import MARKER
-from ...wire.procfs import Procfs, Stat
+from ...wire.procfs import TICKS, Procfs, Stat
 
 _MOST_TAGS = 4096
+_YOUNG_TICKS = TICKS  # a process that has just been forked may still become another program
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class Members:
         self._groups: set[int] = set()
         self._told = False  # the driver names what it starts
         self._known: dict[int, int] = {}  # pid -> start
+        self._now = 0  # clock ticks since boot
 
     def find(
         self, table: Mapping[int, Stat], owned: Iterable[int], cgroup: Collection[int] | None = None
@@ -100,6 +103,7 @@ class Members:
         children: dict[int, list[int]] = {}
         for stat in table.values():
             children.setdefault(stat.ppid, []).append(stat.pid)
+        self._now = int(time.clock_gettime(time.CLOCK_BOOTTIME) * TICKS)
         self._learn(table, [pid for pid in owned if pid in table], children)
         roots = [pid for pid in self._started if self._is_started(table.get(pid))]
         in_tree = _below(roots, children)
@@ -147,14 +151,16 @@ class Members:
 
     def _tagged(self, stat: Stat) -> bool | None:
         key = (stat.pid, stat.start, stat.name)
-        if key not in self._tags:
+        if key in self._tags:
+            return self._tags[key]
+        environ = self._proc.environ(stat.pid)
+        pairs = b"\0" + (environ or b"")
+        tagged = None if environ is None else any(marker in pairs for marker in self._markers)
+        if self._now - stat.start > _YOUNG_TICKS:
             if len(self._tags) > _MOST_TAGS:
                 self._tags.clear()
-            environ = self._proc.environ(stat.pid)
-            pairs = b"\0" + (environ or b"")
-            tagged = any(marker in pairs for marker in self._markers)
-            self._tags[key] = None if environ is None else tagged
-        return self._tags[key]
+            self._tags[key] = tagged
+        return tagged
 
     def _count_reused(self, found: Iterable[Member]) -> None:
         for member in found:

@@ -6,12 +6,12 @@ from typing import Literal
 
 Lane = Literal["slow", "fast"]
 
-#: Of the whole share; what the fast lane leaves is the slow lane's.
-_FAST_SHARE = 0.3
+#: How the lanes share the whole.
+_SHARE: dict[Lane, float] = {"slow": 0.8, "fast": 0.2}
 
 
 class Pace:
-    """Give two lanes their times. What a sweep has cost is waited for before the next one of its lane.
+    """Give two lanes their times; what a sweep has cost is paid for before the next one of its lane.
 
     Parameters
     ----------
@@ -25,16 +25,15 @@ class Pace:
     >>> pace = Pace(slow_s=1.0, fast_s=0.1, duty=0.05)
     >>> pace.next()
     ('slow', 0.0)
-    >>> pace.done("slow", began=0.0, cpu_s=0.2)  # dear: the next one only after 4 s
+    >>> pace.done("slow", began=0.0, cpu_s=0.2)  # dear: the next one only after 5 s
     >>> pace.next(), pace.due("slow")
-    (('fast', 0.1), 4.0)
+    (('fast', 0.1), 5.0)
     """
 
     def __init__(self, *, slow_s: float, fast_s: float, duty: float) -> None:
         self._wanted: dict[Lane, float] = {"slow": slow_s, "fast": fast_s}
         self._duty = duty
         self._due: dict[Lane, float] = {"slow": 0.0, "fast": 0.0}
-        self._fast_load = 0.0
         self._fast_period = fast_s
 
     def due(self, lane: Lane) -> float:
@@ -42,8 +41,9 @@ class Pace:
         return self._due[lane]
 
     def next(self) -> tuple[Lane, float]:
-        """Return the lane whose turn is next, and when, s; a slow sweep is a fast one too."""
-        lane: Lane = "slow" if self._due["slow"] <= self._due["fast"] else "fast"
+        """Return the lane whose turn is next, and when, s; a slow sweep stands for a fast one about then."""
+        soon = self._due["fast"] + self._wanted["fast"] / 2
+        lane: Lane = "slow" if self._due["slow"] <= soon else "fast"
         return lane, self._due[lane]
 
     def idle(self, *, began: float) -> None:
@@ -68,10 +68,9 @@ class Pace:
         cpu_s : float
             CPU time of all it did, s.
         """
-        if lane == "fast":
-            self._fast_period = max(self._wanted["fast"], cpu_s / (self._duty * _FAST_SHARE))
-            self._fast_load = cpu_s / self._fast_period
-        else:
-            period = max(self._wanted["slow"], cpu_s / (self._duty - self._fast_load))
+        period = max(self._wanted[lane], cpu_s / (self._duty * _SHARE[lane]))
+        if lane == "slow":
             self._due["slow"] = began + period
+        else:
+            self._fast_period = period
         self._due["fast"] = began + self._fast_period

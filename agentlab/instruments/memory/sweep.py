@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 from ...wire.procfs import TICKS, Procfs, Rollup, Stat
@@ -68,6 +68,7 @@ class Sweeper:
         self._stopped = stopped
         self._members = Members(proc)
         self._told: dict[int, dict[str, Any]] = {}
+        self._strangers: Set[int] = frozenset()
         self._n_reused = 0
         self._began = False
 
@@ -93,6 +94,8 @@ class Sweeper:
         inside = None if self._group is None else self._group.pids()
         table = self._table(lane, owned, inside)
         members = self._members.find(table, owned, None if inside is None else set(inside))
+        if lane == "slow":
+            self._strangers = table.keys() - {member.stat.pid for member in members} - set(owned)
         self._began = self._began or bool(members)
         if not self._began:
             return None
@@ -111,11 +114,15 @@ class Sweeper:
         return Sweep(t, self._news(members), sample, _total(rows) if lane == "slow" else None, ids)
 
     def _table(self, lane: Lane, owned: list[int], inside: list[int] | None) -> Mapping[int, Stat]:
-        """Read all processes of the machine, or those of the run where the kernel keeps a list of them."""
-        if lane == "slow" or inside is None or self._group is None or not self._group.complete:
+        """Read all processes in the slow lane, in the fast one those that may be the run's.
+
+        A stranger of the last slow look stays one until the next.
+        """
+        if lane == "slow":
             return self._proc.table()
-        stats = (self._proc.stat(pid) for pid in {*inside, *owned})
-        return {stat.pid: stat for stat in stats if stat is not None}
+        if inside is not None and self._group is not None and self._group.complete:
+            return self._proc.stats({*inside, *owned})
+        return self._proc.table(without=self._strangers)
 
     def _rows(self, lane: Lane, members: Iterable[Member]) -> tuple[list[list[Any]], int, int]:
         rows: list[list[Any]] = []
