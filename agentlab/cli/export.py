@@ -20,17 +20,19 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
     shared : argparse.ArgumentParser
         Options of every command.
     """
-    text = "write all tables of studies as Parquet or CSV, or the original cache script's report"
+    text = "write all tables of studies as Parquet or CSV, or the file of one of the original scripts"
     parser = commands.add_parser("export", parents=[shared], help=text, description=text)
     completes(
-        parser.add_argument("studies", nargs="+", metavar="STUDY", help="study folder or cache report file"),
+        parser.add_argument(
+            "studies", nargs="+", metavar="STUDY", help="study folder or file of an original script"
+        ),
         studies,
     )
     parser.add_argument(
         "--format",
-        choices=("parquet", "csv", "schema2"),
+        choices=("parquet", "csv", "schema2", "terminal_json"),
         default="parquet",
-        help="default parquet; schema2: one JSON report per arm",
+        help="default parquet; schema2: one JSON report per arm; terminal_json: memory, one file per study",
     )
     parser.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="new or empty folder")
     parser.set_defaults(command=_run)

@@ -9,12 +9,16 @@ from ..errors import ImportFormatError, RecordingError
 
 if TYPE_CHECKING:
     from .schema2 import CacheReport
+    from .terminal_json import TerminalReport
 
 #: What :func:`read` knows, for messages.
-KNOWN = ("the original cache script's report (JSON with schemaVersion 2)",)
+KNOWN = (
+    "the original cache script's report (JSON with schemaVersion 2)",
+    "the original terminal script's JSON (date_utc, machine, summary, runs)",
+)
 
 
-def read(path: Path) -> CacheReport:
+def read(path: Path) -> CacheReport | TerminalReport:
     """Read a foreign file.
 
     Parameters
@@ -24,7 +28,7 @@ def read(path: Path) -> CacheReport:
 
     Returns
     -------
-    CacheReport
+    CacheReport or TerminalReport
         A source of runs and tables for :class:`agentlab.Recordings`.
 
     Raises
@@ -34,11 +38,13 @@ def read(path: Path) -> CacheReport:
     ImportFormatError
         No importer knows it, or it breaks its format; the message names the field.
     """
-    from . import schema2
+    from . import schema2, terminal_json
 
     data = _json(path)
     if isinstance(data, dict) and schema2.knows(data):
         return schema2.CacheReport(path, data)
+    if isinstance(data, dict) and terminal_json.knows(data):
+        return terminal_json.TerminalReport(path, data)
     raise ImportFormatError(
         f"{path}: unknown format. Known are study folders of agentlab and " + "; ".join(KNOWN)
     )

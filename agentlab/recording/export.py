@@ -1,4 +1,4 @@
-"""Write recordings for other tools: all tables as Parquet or CSV, or the original cache script's report."""
+"""Write recordings for other tools: tables as Parquet or CSV, or a file of one of the original scripts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .recordings import Recordings
 if TYPE_CHECKING:
     from ..frames.schema import Table
 
-Format = Literal["parquet", "csv", "schema2"]
+Format = Literal["parquet", "csv", "schema2", "terminal_json"]
 
 #: The files beside the tables.
 DICTIONARY, ABOUT = "dictionary.csv", "about.json"
@@ -41,7 +41,7 @@ def export(
         What to write.
     folder : path
         A new or empty folder.
-    format : {"parquet", "csv", "schema2"}
+    format : {"parquet", "csv", "schema2", "terminal_json"}
         ``parquet``: one file per table (zstd; unit and meaning of each column in its field's metadata).
         ``csv``: one file per table: UTF-8, comma, point, newline whatever the locale; column names end in
         their unit; unknown is an empty field, an empty text is ``""``; truth values are true and false.
@@ -49,6 +49,8 @@ def export(
         (studies, coverage, versions) beside the tables; a table without rows is there without rows.
         ``schema2``: the original cache script's report, one file per study and arm, see
         :mod:`agentlab.importers.schema2_writer` for what it cannot hold.
+        ``terminal_json``: the original terminal script's JSON (memory), one file per study, see
+        :func:`agentlab.importers.terminal_json_writer.report`.
 
     Returns
     -------
@@ -58,7 +60,7 @@ def export(
     Raises
     ------
     ConfigError
-        The folder holds something, or schema 2 cannot hold what was measured.
+        The folder holds something, or the format cannot hold what was measured.
     RecordingError
         It cannot be written; nothing half-written is left.
 
@@ -194,8 +196,18 @@ def _write_schema2(recs: Recordings, folder: Path) -> Iterator[Path]:
             yield write(own.where(arm=arm), _new_file(folder, name))
 
 
+def _write_terminal_json(recs: Recordings, folder: Path) -> Iterator[Path]:
+    from ..importers.terminal_json_writer import write
+
+    studies = list(dict.fromkeys(recording.info.study for recording in recs))
+    if not studies:
+        raise ConfigError("there is no run to export")
+    for study in studies:
+        yield write(recs.where(study=study), _new_file(folder, study))
+
+
 def _new_file(folder: Path, name: str) -> Path:
-    """Return a file for an arm, whatever it is called; the report itself holds the whole name."""
+    """Return a file for an arm or study, whatever it is called; the file itself holds the whole name."""
     stem = re.sub(r"[^\w.-]+", "-", name).strip("-.")[:_LONGEST_STEM] or "arm"
     numbers = itertools.count(2)
     path = folder / f"{stem}.json"
@@ -204,4 +216,9 @@ def _new_file(folder: Path, name: str) -> Path:
     return path
 
 
-_WRITERS = {"parquet": _write_parquet, "csv": _write_csv, "schema2": _write_schema2}
+_WRITERS = {
+    "parquet": _write_parquet,
+    "csv": _write_csv,
+    "schema2": _write_schema2,
+    "terminal_json": _write_terminal_json,
+}

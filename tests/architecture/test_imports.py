@@ -32,6 +32,7 @@ ALLOWED = {
     "drivers": (*_GROUND, "wire", "scenario", "agents", "gateway", "tools"),
     "frames": _GROUND,
     "importers.schema2_writer": (*_GROUND, "frames", "importers", "metrics", "recording", "stats"),
+    "importers.terminal_json_writer": (*_GROUND, "frames", "importers", "recording"),
     "importers": (*_GROUND, "frames", "scenario"),
     "recording.export": (*_GROUND, "frames", "importers", "recording", ""),
     "recording": (*_GROUND, "frames", "importers", "scenario", "widgets.cards", "widgets.markup"),
