@@ -107,7 +107,7 @@ class Grid:
     def _mend(self, row: list[str]) -> None:
         """Bring a row to its width, and blank halves of wide characters."""
         row[self.cols :] = [" "] * (self.cols - len(row))
-        if "" not in row and width(row[-1][:1]) < 2:
+        if "".join(row).isascii() and "" not in row:
             return
         for x, cell in enumerate(row):
             follows_wide = x > 0 and width(row[x - 1][:1]) == 2

@@ -82,12 +82,12 @@ def test_the_screen_stays_whole(stream: bytes, size: tuple[int, int], more: byte
     assert len(screen._grid.rows) == size[1]
 
 
-# pyte (0.8) is the independent reading of the same standards, where it follows them.
+# pyte (0.8) is the independent reading of the same standards; what it gets wrong is left out (margins, DL).
 _PLAIN = st.one_of(
     st.text(st.sampled_from("abc XYZ─│"), min_size=1, max_size=15).map(lambda text: ("text", text)),
-    st.tuples(
-        st.sampled_from("@ABCDEFGHJKLMPXdaefr"), st.lists(st.integers(1, 9), min_size=1, max_size=2)
-    ).map(lambda made: ("csi", made)),
+    st.tuples(st.sampled_from("@ABCDEFGHJKLPXdaef"), st.lists(st.integers(1, 9), min_size=1, max_size=2)).map(
+        lambda made: ("csi", made)
+    ),
     st.sampled_from(["\r\n", "\n", "\r", "\b", "\t", "\x1bM", "\x1bD"]).map(lambda text: ("control", text)),
 )
 
@@ -102,7 +102,7 @@ def spelled(steps: list[tuple[str, object]]) -> str:
         parts.append("\x1b[2C\x1b[2D")
         if kind == "csi":
             final, numbers = what  # type: ignore[misc]
-            most = {"H": 2, "f": 2, "r": 2}.get(final, 1)
+            most = {"H": 2, "f": 2}.get(final, 1)
             numbers = [min(n, 2) for n in numbers[:1]] if final in "JK" else numbers[:most]
             parts.append(f"\x1b[{';'.join(map(str, numbers))}{final}")
         else:

@@ -100,6 +100,7 @@ def test_origin_mode_counts_from_the_margin() -> None:
         ("漢x\x1b[H\x1b[P", [" x"], 1),
         ("123456789漢", ["123456789", "漢"], 3),
         ("12345678漢\x1b[H\x1b[@", [" 12345678"], 1),
+        ("漢字\x1b[2G\x1b[@", ["   字"], 2),
     ],
 )
 def test_marks_wide_and_joined_characters(data: str, lines: list[str], column: int) -> None:
