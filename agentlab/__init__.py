@@ -40,6 +40,7 @@ _WHERE = {
     "figure_info": "plots.export",
     "install": "agents",
     "load": "recording",
+    "marginal_fit": "stats.marginal",
     "plot_estimates": "plots.estimates",
     "plot_memory": "plots.memory",
     "plot_prefix": "plots.prefix",

@@ -11,11 +11,15 @@ import pandas as pd
 
 from ..errors import SchemaError
 from .estimates import ESTIMATES
+from .marginal import MARGINAL
 from .schema import Column
 from .tables import TABLES
 
-#: What a frame must hold to be taken for one of ours: the key, or what names an estimate.
-_ESTIMATE_KEY = frozenset({"metric", "kind", "arm", "estimate"})
+#: Frames that are no tables of recordings: their columns, and what one must hold to be taken for it.
+_OTHERS = {
+    "estimates": (ESTIMATES, frozenset({"metric", "kind", "arm", "estimate"})),
+    "marginal": (MARGINAL, frozenset({"arm", "part", "slope_bytes", "intercept_bytes"})),
+}
 
 
 class TableAccessor:
@@ -24,7 +28,7 @@ class TableAccessor:
     Parameters
     ----------
     frame : pandas.DataFrame
-        A table of recordings, or estimates, whole or in part.
+        A table of recordings, estimates or a marginal fit, whole or in part.
 
     Raises
     ------
@@ -45,7 +49,7 @@ class TableAccessor:
 
     @property
     def table(self) -> str:
-        """Name of the table: a key of ``docs/tables.md``, or ``"estimates"``."""
+        """Name of the table: a key of ``docs/tables.md``, ``"estimates"`` or ``"marginal"``."""
         return self._name
 
     @property
@@ -127,16 +131,17 @@ class TableAccessor:
         if self._name in TABLES:
             return TABLES[self._name].check(self._frame)
         have = [str(name) for name in self._frame.columns]
-        names = [column.name for column in ESTIMATES]
+        columns = _columns(self._name)
+        names = [column.name for column in columns]
         wrong = [f"column {name!r} is missing" for name in names if name not in have]
         wrong += [f"column {name!r} is not part of it" for name in have if name not in names]
         wrong += [
             f"column {column.name!r} is {self._frame[column.name].dtype}, not {column.dtype}"
-            for column in ESTIMATES
+            for column in columns
             if column.name in have and str(self._frame[column.name].dtype) != column.dtype
         ]
         if wrong:
-            raise SchemaError("estimates: " + "; ".join(wrong))
+            raise SchemaError(f"{self._name}: " + "; ".join(wrong))
         return self._frame
 
     def _present(self) -> list[Column]:
@@ -149,7 +154,7 @@ class TableAccessor:
 
 
 def _columns(name: str) -> tuple[Column, ...]:
-    return TABLES[name].columns if name in TABLES else ESTIMATES
+    return TABLES[name].columns if name in TABLES else _OTHERS[name][0]
 
 
 def _recognised(have: Sequence[str]) -> str:
@@ -161,13 +166,14 @@ def _recognised(have: Sequence[str]) -> str:
         for name, names in tables.items()
         if set(TABLES[name].full_key) <= given or len(given & names) > len(names) / 2
     }
-    if given >= _ESTIMATE_KEY:
-        tables["estimates"] = {column.name for column in ESTIMATES}
+    for name, (columns, needed) in _OTHERS.items():
+        if given >= needed:
+            tables[name] = {column.name for column in columns}
     # of two that share as many the smaller: it is more of it
     shared = {name: (len(given & names), -len(names)) for name, names in tables.items()}
     if not shared:
         raise AttributeError(
-            f"this frame is no table of agentlab ({', '.join(TABLES)}, estimates): "
+            f"this frame is no table of agentlab ({', '.join([*TABLES, *_OTHERS])}): "
             "it lacks the columns that name a row, e.g. study and run_id"
         )
     return max(shared, key=lambda name: shared[name])

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 from .reading import Reading
 from .roles import roles_of, sizes_of
 from .sampling import Process, Sample
 from .values import as_bool, as_count, as_text, ms, total
-
-_Number = TypeVar("_Number", int, float)
 
 
 def build_memory(read: Reading) -> list[dict[str, Any]]:
@@ -78,51 +76,50 @@ def _totals(sample: Sample) -> dict[str, Any]:
     processes = sample.processes
     read = [p.total if sample.is_slow else p.rss for p in processes]
     known = [p.total for p in processes if p.total is not None]
-    whole = _sum(processes, lambda p: p.total)
+    whole = total(*(p.total for p in processes))
     return {
         "n_processes": len(processes),
-        "n_threads": _sum(processes, lambda p: p.n_threads),
-        "pss_bytes": _sum(processes, lambda p: p.pss),
-        "swap_pss_bytes": _sum(processes, lambda p: p.swap_pss),
+        "n_threads": total(*(p.n_threads for p in processes)),
+        "pss_bytes": total(*(p.pss for p in processes)),
+        "swap_pss_bytes": total(*(p.swap_pss for p in processes)),
         "total_bytes": whole,
-        "anon_bytes": _sum(processes, lambda p: p.anon),
-        "file_bytes": _sum(processes, lambda p: p.file),
-        "shmem_bytes": _sum(processes, lambda p: p.shmem),
-        "rss_bytes": _sum(processes, lambda p: p.rss),
-        "readable_bytes": sum(known) if known else None,
+        "anon_bytes": total(*(p.anon for p in processes)),
+        "file_bytes": total(*(p.file for p in processes)),
+        "shmem_bytes": total(*(p.shmem for p in processes)),
+        "rss_bytes": total(*(p.rss for p in processes)),
+        "readable_bytes": sum(known) if sample.is_slow else None,
         "outside_tree_bytes": _outside(processes),
-        "cpu_ms": _sum(processes, lambda p: p.cpu_ms),
+        "cpu_ms": _cpu_ms(processes),
         "status": _status(read),
-        "reason": None if whole is not None else _reason(sample),
+        "reason": _reason(whole, sample),
     }
 
 
-def _sum(processes: Iterable[Process], value: Callable[[Process], _Number | None]) -> _Number | None:
-    """Sum over all processes; None when there is none, or one is unknown."""
-    values = [value(process) for process in processes]
-    known = [v for v in values if v is not None]
-    return sum(known[1:], known[0]) if known and len(known) == len(values) else None
+def _cpu_ms(processes: Iterable[Process]) -> float | None:
+    spent = [process.cpu_ms for process in processes]
+    known = [time for time in spent if time is not None]
+    return float(sum(known)) if len(known) == len(spent) else None
 
 
 def _outside(processes: Iterable[Process]) -> int | None:
     """Sum over the processes that left the tree: 0 when all are inside, None when one cannot be told."""
     listed = list(processes)
-    if not listed or any(p.is_("in_tree") is None for p in listed):
+    if any(p.is_("in_tree") is None for p in listed):
         return None
     parts = [p.total for p in listed if p.is_("in_tree") is False]
-    return None if _sum(listed, lambda p: p.total) is None else total(*parts)
+    return None if total(*(p.total for p in listed)) is None else total(*parts)
 
 
 def _status(read: list[int | None]) -> str:
     known = sum(value is not None for value in read)
-    if not known:
-        return "none"
-    return "ok" if known == len(read) else "partial"
+    if known == len(read):
+        return "ok"
+    return "partial" if known else "none"
 
 
-def _reason(sample: Sample) -> str:
-    if not sample.processes:
-        return "no_process"
+def _reason(total_bytes: int | None, sample: Sample) -> str | None:
+    if total_bytes is not None:
+        return None
     return "unreadable" if sample.is_slow else "fast_lane"
 
 
@@ -159,5 +156,5 @@ def _process(process: Process, sample: Sample) -> dict[str, Any]:
         "rss_bytes": process.rss,
         "n_threads": process.n_threads,
         "cpu_ms": process.cpu_ms,
-        "reason": None if process.total is not None else ("unreadable" if sample.is_slow else "fast_lane"),
+        "reason": _reason(process.total, sample),
     }

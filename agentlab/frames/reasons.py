@@ -29,7 +29,6 @@ REASONS: dict[str, str] = {
     "end_unknown": "the agent gave no end of the tool call",
     "fast_lane": "a sample of counters only: no page tables were walked",
     "unreadable": "a process of the sample could not be read",
-    "no_process": "no process of the run was alive, or none could be read",
     "no_output": "the call returned no output",
     "print_unknown": "the command does not say when it printed",
     "exec_close": "the owner's close returns no output",

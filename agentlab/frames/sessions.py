@@ -6,6 +6,7 @@ from typing import Any
 
 from .conversation import AgentSession, Conversation
 from .reading import Reading
+from .startup import startup_columns
 from .values import as_bool, as_count, as_float, as_int, as_text
 
 
@@ -22,15 +23,20 @@ def build_sessions(read: Reading) -> list[dict[str, Any]]:
     list of dict
         By column name.
     """
-    talk, requests = read.talk, read.requests
+    talk, requests, startups = read.talk, read.requests, startup_columns(read)
     return [
-        {**_row(talk, session), "n_requests": sum(1 for r in requests if r.session == session.id)}
+        {
+            **_row(talk, session),
+            "n_requests": sum(1 for r in requests if r.session == session.id),
+            **startups.get(session.id, {}),
+        }
         for session in talk.sessions.values()
     ]
 
 
 def _row(talk: Conversation, session: AgentSession) -> dict[str, Any]:
-    opened, closed, info = session.opened or {}, session.closed or {}, session.info
+    opened, closed = session.opened or {}, session.closed or {}
+    info = {name: opened[name] for name in ("agent", "version") if name in opened} | session.info
     children = sum(1 for s in talk.sessions.values() if s.parent == session.id)
     return {
         **talk.run.key(),

@@ -73,9 +73,9 @@ MEMORY = Table(
         Column(
             "status",
             "string",
-            "ok: all that the lane reads is known; partial: not of each process; none: of no process.",
+            "ok: all that the lane reads is known; partial: of some processes; none: of no process.",
         ),
-        Column("reason", "string", "Why total_bytes is NA: fast_lane, unreadable, no_process."),
+        Column("reason", "string", "Why total_bytes is NA: fast_lane, unreadable."),
         Column("sweep_ms", "Float64", "How long the sample took.", source=_S),
         Column("sweep_cpu_ms", "Float64", "CPU time that it cost.", source=_S),
     ),

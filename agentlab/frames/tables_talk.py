@@ -15,10 +15,12 @@ SESSIONS = Table(
         Column("session_id", "string", "The agent's id.", source=f"{_E} session.open"),
         Column("parent_id", "string", "Session that opened it.", source=f"{_E} session.open"),
         Column("role", "string", "main, child.", source=f"{_E} session.open"),
-        Column("agent", "string", "Agent that the session names.", source=f"{_E} session.info"),
+        Column("agent", "string", "Agent that the session names.", source=f"{_E} session.info, session.open"),
         Column("provider", "string", "Provider that the session names.", source=f"{_E} session.info"),
         Column("model", "string", "Model that the session names.", source=f"{_E} session.info"),
-        Column("version", "string", "Version that the session names.", source=f"{_E} session.info"),
+        Column(
+            "version", "string", "Version that the session names.", source=f"{_E} session.info, session.open"
+        ),
         Column(
             "answered_by",
             "string",

@@ -47,6 +47,8 @@ FLAGS: dict[str, tuple[str, str]] = {
         "few blocks",
         "3 or 4 blocks only; the interval is wide and may still miss the truth too often",
     ),
+    "curved": ("no line", "memory does not grow by the same amount with each session"),
+    "swapped": ("in swap", "a part of the anonymous memory was in swap: the total holds it"),
     "one_run": ("one run", "one run shows no variation between runs"),
     "two_runs": ("two runs", "two runs are too few for an interval"),
     "dominated": ("a few runs dominate", "a few long runs carry most of the observations"),

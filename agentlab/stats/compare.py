@@ -96,7 +96,8 @@ def compare(
     chosen = [_metric(metric) for metric in metrics]
     if not chosen:
         raise ConfigError(f"compare() needs at least one metric; there are {', '.join(names())}")
-    _check_options(paired=paired, level=level, n_resamples=n_resamples, interval=interval, seed=seed)
+    check_options(level=level, n_resamples=n_resamples, seed=seed)
+    _check_choices(paired=paired, level=level, interval=interval)
 
     from .bootstrap import Draws
     from .estimates import to_frame
@@ -141,17 +142,34 @@ def _metric(metric: object) -> Metric:
     raise ConfigError(f"{metric!r} is no metric; use a Metric or one of the names {', '.join(names())}")
 
 
-def _check_options(
-    *, paired: object, level: object, n_resamples: object, interval: object, seed: object
-) -> None:
+def _check_choices(*, paired: object, level: float, interval: object) -> None:
     if interval not in get_args(Interval):
         raise ConfigError(f"interval is {interval!r}; use one of {', '.join(get_args(Interval))}")
     if paired not in (True, False, "auto"):
         raise ConfigError(f'paired is {paired!r}; use True, False or "auto"')
-    if not isinstance(level, Real) or not 0 < float(level) < 1:
-        raise ConfigError(f"level is {level!r}; use a number between 0 and 1, e.g. 0.95")
     if interval == "original" and level != 0.95:
         raise ConfigError(f'interval="original" is a 95 % interval; level is {level!r}')
+
+
+def check_options(*, level: object, n_resamples: object, seed: object) -> None:
+    """Check what every estimate with resamples takes.
+
+    Parameters
+    ----------
+    level : object
+        Nominal coverage, 0 < level < 1.
+    n_resamples : object
+        Whole number from 100.
+    seed : object
+        Whole number from 0.
+
+    Raises
+    ------
+    ConfigError
+        One of them is wrong.
+    """
+    if not isinstance(level, Real) or not 0 < float(level) < 1:
+        raise ConfigError(f"level is {level!r}; use a number between 0 and 1, e.g. 0.95")
     for name, value, least in (("n_resamples", n_resamples, 100), ("seed", seed, 0)):
         if not isinstance(value, Integral) or int(value) < least:
             raise ConfigError(f"{name} is {value!r}; use a whole number from {least}")

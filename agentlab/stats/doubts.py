@@ -11,12 +11,13 @@ from .outcome import Outcome
 from .units import Sample
 
 
-def too_few(bare: Outcome, samples: Sequence[Sample]) -> Outcome | None:
-    """Refuse an interval on one or two runs; None when there are more."""
+def too_few(bare: Outcome, samples: Sequence[Sample], metric: Metric) -> Outcome | None:
+    """Refuse an interval on one or two units; None when there are more."""
     n = min(_informative(sample) for sample in samples)
     if n > 2:
         return None
-    return bare.refused("too_few_runs", "one run" if n == 1 else "two runs")
+    unit = "run" if metric.across is None else "block"
+    return bare.refused("too_few_runs", f"one {unit}" if n == 1 else f"two {unit}s")
 
 
 def constant(bare: Outcome) -> Outcome:
@@ -50,7 +51,7 @@ def flags(outcome: Outcome, samples: Sequence[Sample], metric: Metric, level: fl
     """Add the flags that follow from the data and the level."""
     found: set[str] = set()
     if min(_informative(sample) for sample in samples) in (3, 4):
-        found.add("few_runs")
+        found.add("few_runs" if metric.across is None else "few_blocks")
     if any(sample.n > 1 and is_dominated(sample.b / sample.b.sum()) for sample in samples):
         found.add("dominated")
     if metric.aggregate == "share" and not metric.per_run:

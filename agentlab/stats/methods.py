@@ -57,7 +57,7 @@ class Method:
         if self.parity:
             return original.interval(sample, metric)
         bare = Outcome(estimate=resampling.estimate(sample, metric))
-        outcome = doubts.too_few(bare, [sample]) or self._level(bare, sample, metric, stream)
+        outcome = doubts.too_few(bare, [sample], metric) or self._level(bare, sample, metric, stream)
         return doubts.flags(outcome, [sample], metric, self.level)
 
     def contrast_of(self, kind: Contrast, pair: TwoArms) -> Outcome:
@@ -78,7 +78,7 @@ class Method:
         bare = Outcome(estimate=one - two if kind == "difference" else one / two)
         if self.parity:
             return bare.refused("unsupported", 'interval="original" is defined for levels only')
-        outcome = doubts.too_few(bare, pair.samples) or self._contrast(kind, bare, pair)
+        outcome = doubts.too_few(bare, pair.samples, pair.metric) or self._contrast(kind, bare, pair)
         return doubts.flags(outcome, pair.samples, pair.metric, self.level)
 
     def _level(self, bare: Outcome, sample: Sample, metric: Metric, stream: int) -> Outcome:

@@ -12,17 +12,29 @@ from typing import Any, Literal
 from ..errors import ConfigError, did_you_mean
 
 __all__ = [
+    "ANON_TOTAL",
     "ANSWERED",
     "CACHE_HIT_RATE",
     "CACHE_REPORT",
     "CHARGED",
     "COST",
+    "EXEC_DELAY",
+    "EXEC_LOST",
+    "FILE_TOTAL",
+    "FIRST_INPUT",
+    "FIRST_INPUT_CPU",
     "FIRST_REQUEST",
     "INPUT_TOKENS",
     "ITL",
+    "MEM_INTERCEPT",
+    "MEM_PEAK",
+    "MEM_SLOPE",
     "OUTPUT_TOKENS",
+    "PAINT",
+    "PAINT_CPU",
     "PREFIX_LOST",
     "PREFIX_REUSE",
+    "PSS_TOTAL",
     "REQUESTS",
     "REQUEST_BYTES",
     "START_CPU",
@@ -35,7 +47,9 @@ __all__ = [
 ]
 
 Interval = Literal["auto", "percentile", "bca", "basic", "studentized", "original"]
-Aggregate = Literal["mean", "median", "quantile", "share", "ratio", "count", "sum", "slope"]
+Aggregate = Literal[
+    "mean", "median", "quantile", "share", "ratio", "count", "sum", "max", "slope", "marginal", "intercept"
+]
 QuantileMethod = Literal["linear", "nearest_rank"]
 
 #: aggregation -> what it needs and may have beside a table
@@ -47,8 +61,13 @@ _FIELDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "ratio": (frozenset({"column", "of"}), frozenset()),
     "count": (frozenset(), frozenset({"column", "equals", "among"})),
     "sum": (frozenset({"column"}), frozenset()),
+    "max": (frozenset({"column"}), frozenset()),
     "slope": (frozenset({"column", "of"}), frozenset()),
+    "marginal": (frozenset({"column", "of"}), frozenset()),
+    "intercept": (frozenset({"column", "of"}), frozenset()),
 }
+#: Those of a line through whole runs, over a setting that differs between them.
+_ACROSS = ("marginal", "intercept")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -68,12 +87,14 @@ class Metric:
         ``"mean"``; ``"median"``; ``"quantile"`` (needs `p`); ``"share"`` of rows (those that are true, or
         equal `equals`), or with `of` the share of one total in another that bounds it row by row (cached
         tokens in all input tokens); ``"ratio"`` of the sums of `column` and `of`; ``"count"`` of rows per
-        run; ``"sum"`` per run; ``"slope"`` of `column` over `of` within runs, by least squares with an
-        intercept per run.
+        run; ``"sum"`` and ``"max"`` per run; ``"slope"`` of `column` over `of` within runs, by least squares
+        with an intercept per run; ``"marginal"`` and ``"intercept"`` of a line through runs: the median of
+        `column` in each run, over the run's `of`, by least squares with an intercept per block (see
+        :func:`agentlab.marginal_fit`).
     column : str, optional
         Column that is reduced. Only ``"count"`` can do without: it then counts all rows.
     of : str, optional
-        Denominator of a share or ratio; time or size of a slope.
+        Denominator of a share or ratio; time or size of a slope; setting of a run for a line through runs.
     p : float, optional
         Which quantile, 0 < p < 1.
     equals : object, optional
@@ -86,6 +107,8 @@ class Metric:
         Unit of the result, e.g. ``"ms"``; empty for a number between 0 and 1.
     better : str, optional
         ``"lower"`` or ``"higher"``; None when neither is better.
+    scale : float
+        How many units of the column make one of the result, > 0: 1048576 for MiB of bytes.
     per_run : bool
         Reduce each run to one number first and average those: every run then weighs the same. This is
         another quantity than the pooled one, which weighs runs by their rows.
@@ -119,6 +142,7 @@ class Metric:
     among: tuple[object, ...] = ()
     where: Mapping[str, object] | tuple[tuple[str, object], ...] = ()
     unit: str = ""
+    scale: float = 1.0
     better: Literal["lower", "higher"] | None = None
     per_run: bool = False
     discarded: bool = False
@@ -141,6 +165,10 @@ class Metric:
         self._check_fields()
         if self.p is not None and not 0 < self.p < 1:
             raise self._error(f"p is {self.p!r}; a quantile needs 0 < p < 1")
+        if not 0 < self.scale < float("inf"):
+            raise self._error(f"scale is {self.scale!r}; use a number above 0")
+        if self.scale != 1 and self.aggregate in ("share", "count"):
+            raise self._error(f"a {self.aggregate} has no unit to scale")
 
     def _check_fields(self) -> None:
         needed, allowed = _FIELDS[self.aggregate]
@@ -165,11 +193,18 @@ class Metric:
         return 0.5 if self.aggregate == "median" else self.p
 
     @property
+    def across(self) -> str | None:
+        """The setting that its runs are meant to differ in, e.g. ``n_sessions``; None: in none."""
+        return self.of if self.aggregate in _ACROSS else None
+
+    @property
     def title(self) -> str:
         """Label and unit, for axes."""
         label = self.label or self.name
         return f"{label} ({self.unit})" if self.unit else label
 
+
+_MIB = 2.0**20
 
 TTFT = Metric(
     name="TTFT", table="turns", column="ttft_ms", aggregate="median", unit="ms", better="lower",
@@ -242,6 +277,57 @@ START_CPU = Metric(
 FIRST_REQUEST = Metric(
     name="FIRST_REQUEST", table="runs", column="first_request_ms", aggregate="mean", unit="ms",
     better="lower", label="start to first request, mean",
+)  # fmt: skip
+
+PSS_TOTAL = Metric(
+    name="PSS_TOTAL", table="memory", column="total_bytes", where={"settled": True}, aggregate="median",
+    per_run=True, unit="MiB", scale=_MIB, better="lower", label="settled memory of a run (PSS + SwapPSS)",
+)  # fmt: skip
+ANON_TOTAL = Metric(
+    name="ANON_TOTAL", table="memory", column="anon_bytes", where={"settled": True}, aggregate="median",
+    per_run=True, unit="MiB", scale=_MIB, better="lower", label="settled anonymous memory of a run (PSS)",
+)  # fmt: skip
+FILE_TOTAL = Metric(
+    name="FILE_TOTAL", table="memory", column="file_bytes", where={"settled": True}, aggregate="median",
+    per_run=True, unit="MiB", scale=_MIB, better="lower", label="settled file memory of a run (PSS)",
+)  # fmt: skip
+MEM_PEAK = Metric(
+    name="MEM_PEAK", table="memory", column="total_bytes", where={"lane": "slow"}, aggregate="max",
+    unit="MiB", scale=_MIB, better="lower", label="largest sampled memory of a run (PSS + SwapPSS)",
+)  # fmt: skip
+MEM_SLOPE = Metric(
+    name="MEM_SLOPE", table="memory", column="anon_bytes", of="n_sessions", where={"settled": True},
+    aggregate="marginal", unit="MiB", scale=_MIB, better="lower",
+    label="anonymous memory of each added session",
+)  # fmt: skip
+MEM_INTERCEPT = Metric(
+    name="MEM_INTERCEPT", table="memory", column="file_bytes", of="n_sessions", where={"settled": True},
+    aggregate="intercept", unit="MiB", scale=_MIB, better="lower",
+    label="file memory that sessions share (intercept)",
+)  # fmt: skip
+PAINT = Metric(
+    name="PAINT", table="sessions", column="paint_ms", aggregate="median", unit="ms", better="lower",
+    label="start to first paint, median",
+)  # fmt: skip
+PAINT_CPU = Metric(
+    name="PAINT_CPU", table="sessions", column="paint_cpu_s", aggregate="median", unit="s", better="lower",
+    label="CPU time to first paint, median",
+)  # fmt: skip
+FIRST_INPUT = Metric(
+    name="FIRST_INPUT", table="sessions", column="first_input_ms", aggregate="median", unit="ms",
+    better="lower", label="start to first input on the screen, median",
+)  # fmt: skip
+FIRST_INPUT_CPU = Metric(
+    name="FIRST_INPUT_CPU", table="sessions", column="first_input_cpu_s", aggregate="median", unit="s",
+    better="lower", label="CPU time to first input on the screen, median",
+)  # fmt: skip
+EXEC_DELAY = Metric(
+    name="EXEC_DELAY", table="exec", column="delay_ms", aggregate="median", unit="ms", better="lower",
+    label="print to observation, median",
+)  # fmt: skip
+EXEC_LOST = Metric(
+    name="EXEC_LOST", table="exec", column="lost_bytes", where={"op": "close"}, aggregate="sum",
+    unit="bytes", better="lower", label="printed bytes that were lost, per run",
 )  # fmt: skip
 
 #: The four numbers of a schema-2 cache report, defined and named as there.

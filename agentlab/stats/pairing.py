@@ -69,7 +69,7 @@ def pair(runs: Runs, measured: Measured, arms: tuple[str, str], paired: bool | L
         block = np.searchsorted(kept, runs.block)
         units = (np.where(inside & first, block, -1), np.where(inside & second, block, -1))
         return Pairing(True, units, (_BLOCK_STREAM, _BLOCK_STREAM), len(kept), len(seen) - len(kept))
-    units = (number(usable & first), number(usable & second))
+    units = (measured.units(usable & first), measured.units(usable & second))
     streams = (runs.arms.index(arms[0]), runs.arms.index(arms[1]))
     return Pairing(False, units, streams, count_blocks(runs, usable & (first | second)), 0)
 
@@ -89,8 +89,3 @@ def complete_blocks(runs: Runs, first: Mask, second: Mask, usable: Mask) -> tupl
 def count_blocks(runs: Runs, used: Mask) -> int:
     """Count the blocks of some runs."""
     return len(np.unique(runs.block[used & (runs.block >= 0)]))
-
-
-def number(used: Mask) -> Ints:
-    """Number the used runs from 0; -1 for the others."""
-    return np.where(used, np.cumsum(used) - 1, -1)

@@ -8,10 +8,11 @@ import numpy as np
 
 from ..errors import ConfigError
 from .bootstrap import Floats, Ints
+from .line import fitted
 from .metrics import Metric
 from .pooled import quantile
 from .runs import Runs
-from .units import Mask, Measured, totals
+from .units import Mask, Measured, Points, totals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,9 +41,12 @@ def measure(runs: Runs, metric: Metric) -> Measured:
     in_table = np.bincount(run[run >= 0], minlength=n) > 0
     usable = ~runs.superseded if metric.discarded else runs.eligible
     rows = _PerRun(run[keep], n)
-    return _reduce(
-        metric, used, x[keep & known], y[keep & known], in_table=in_table, usable=usable, rows=rows
-    )
+    x, y = x[keep & known], y[keep & known]
+    made = _reduce(metric, used, x, y, in_table=in_table, usable=usable, rows=rows)
+    if metric.across is None:
+        return made
+    settings = np.divide(used.sum(y), used.count, out=np.zeros(n), where=used.count > 0)
+    return fitted(made, metric, Points(settings, _run_quantiles(metric, used, x), runs.group), runs.arm)
 
 
 class _PerRun:
@@ -55,6 +59,11 @@ class _PerRun:
 
     def sum(self, x: Floats) -> Floats:
         return totals(self.run, x, self.n)
+
+    def max(self, x: Floats) -> Floats:
+        largest = np.full(self.n, -np.inf)
+        np.maximum.at(largest, self.run, x)
+        return np.where(self.count > 0, largest, 0.0)
 
     def centred(self, x: Floats) -> Floats:
         return x - (self.sum(x) / np.maximum(self.count, 1))[self.run]
@@ -75,6 +84,8 @@ def _reduce(
     has_data = used.count > 0
     if kind in ("count", "sum"):
         a, b, has_data = used.sum(x), ones, n_missing == 0
+    elif kind == "max":
+        a, b = used.max(x), ones
     elif kind == "slope":
         dx, dy = used.centred(x), used.centred(y)
         a, b = used.sum(dx * dy), used.sum(dy * dy)
@@ -127,7 +138,7 @@ def _values(frame: pd.DataFrame, metric: Metric) -> tuple[Floats, Floats, Mask]:
         column = _column(frame, metric, metric.column)
         hits, known = _hits(column, metric)
         return hits.astype(np.float64), ones, known
-    x = _numbers(frame, metric, metric.column)
+    x = _numbers(frame, metric, metric.column) / metric.scale
     y = _numbers(frame, metric, metric.of) if metric.of else ones
     return x, y, ~(np.isnan(x) | np.isnan(y))
 

@@ -12,7 +12,7 @@ from .estimates import Coverage, Row
 from .methods import Method
 from .metrics import Metric
 from .outcome import Outcome
-from .pairing import count_blocks, number, pair
+from .pairing import count_blocks, pair
 from .reduce import measure
 from .runs import Runs
 from .twoarms import TwoArms
@@ -47,19 +47,34 @@ def rows(
             continue
         measured = measure(runs, metric)
         for arm in runs.arms:
-            yield _level(runs, metric, measured, arm, method)
+            yield level(runs, metric, measured, arm, method)
         for arm in runs.arms:
             if reference is not None and arm != reference:
                 yield from _against(runs, metric, measured, (arm, reference), paired, method)
 
 
-def _level(runs: Runs, metric: Metric, measured: Measured, arm: str, method: Method) -> Row:
+def level(runs: Runs, metric: Metric, measured: Measured, arm: str, method: Method) -> Row:
+    """Compute the level of one arm.
+
+    Parameters
+    ----------
+    runs : Runs
+        The study.
+    metric : Metric
+        What to compute.
+    measured : Measured
+        As :func:`agentlab.stats.reduce.measure` returns it.
+    arm : str
+        The arm.
+    method : Method
+        How intervals are made.
+    """
     eligible = (runs.arm == arm) & measured.usable
     used = eligible if method.parity else eligible & measured.has_data
     outcome = _refusal(runs, metric, measured, arm, parity=method.parity)
     if outcome is None:
-        outcome = method.level_of(measured.sample(number(used)), metric, runs.arms.index(arm))
-    outcome = _with_doubts(outcome, runs, (arm,), n_empty=int((eligible & ~used).sum()))
+        outcome = method.level_of(measured.sample(measured.units(used)), metric, runs.arms.index(arm))
+    outcome = _with_doubts(outcome, runs, metric, (arm,), n_empty=int((eligible & ~used).sum()))
     coverage = _coverage(runs, measured, used, (arm,), n_blocks=count_blocks(runs, used))
     return Row(metric=metric, kind="level", arm=arm, outcome=outcome, coverage=coverage)
 
@@ -99,7 +114,7 @@ def _against(
             arm=arms[0],
             reference=arms[1],
             paired=pairing.paired,
-            outcome=_with_doubts(outcome, runs, arms, n_empty=n_empty),
+            outcome=_with_doubts(outcome, runs, metric, arms, n_empty=n_empty),
             coverage=coverage,
         )
 
@@ -126,6 +141,9 @@ def _refusal(runs: Runs, metric: Metric, measured: Measured, arm: str, *, parity
     if not measured.in_table[eligible].any():
         reason = f"table {metric.table!r} has no row for arm {arm!r}: it was not measured"
         return _no_data(reason, parity=parity)
+    if metric.across is not None and not used.any() and measured.n_rows[eligible].any():
+        reason = f"no block of arm {arm!r} has runs of two {metric.across}: a line needs them"
+        return _no_data(reason, parity=parity)
     if not used.any():
         missing = int(measured.n_missing[eligible].sum())
         return _no_data(f"no run of arm {arm!r} has a known value ({missing} unknown)", parity=parity)
@@ -145,11 +163,13 @@ def _what_is_impossible(runs: Runs, metric: Metric, measured: Measured, eligible
     return f"{int(bad.sum())} runs have a row with {what}, e.g. run {example}"
 
 
-def _with_doubts(outcome: Outcome, runs: Runs, arms: tuple[str, ...], *, n_empty: int) -> Outcome:
+def _with_doubts(
+    outcome: Outcome, runs: Runs, metric: Metric, arms: tuple[str, ...], *, n_empty: int
+) -> Outcome:
     if outcome.estimate is None:
         return outcome
     for arm in arms:
-        if mixed := runs.mixed(arm):
+        if mixed := runs.mixed(arm, but=metric.across):
             return outcome.refused("mixed_setup", mixed)
     if not n_empty:
         return outcome

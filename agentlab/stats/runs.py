@@ -38,6 +38,8 @@ class Runs:
     ----------
     source : TableSource
         Recordings.
+    by : str
+        Name of the function that was given them, for what it says to a slip.
 
     Attributes
     ----------
@@ -48,15 +50,19 @@ class Runs:
     eligible : ndarray of bool, shape (runs,)
         Whether it can be used.
     superseded : ndarray of bool, shape (runs,)
-        Whether it was cut short and done again under a new id (a resumed study keeps both).
+        Whether it was done again under a new id, because it was cut short or the machine was under memory
+        pressure (a study keeps all attempts).
     block : ndarray of int, shape (runs,)
         Number of its block, over all studies; -1 for a run outside any block.
+    group : ndarray of int, shape (runs,)
+        Runs that say something together, one of each setting of an arm: its block; outside of blocks the
+        first runs of each setting, the second ones, and so on.
     """
 
-    def __init__(self, source: TableSource) -> None:
-        _check_source(source)
+    def __init__(self, source: TableSource, *, by: str = "compare") -> None:
+        _check_source(source, by)
         self._source = source
-        self._mixed: dict[str, str | None] = {}
+        self._mixed: dict[tuple[str, str | None], str | None] = {}
         self._tables: dict[str, tuple[pd.DataFrame, Ints]] = {}
         runs = source.runs
         study, run_id, arm = (_strings(runs, name) for name in ("study", "run_id", "arm"))
@@ -71,25 +77,48 @@ class Runs:
         self.arm: NDArray[Any] = np.array([arm[k] for k in order], dtype=object)
         self.eligible: Mask = self.frame["eligible"].to_numpy(dtype=bool, na_value=False)
         repeats = [(study[k], arm[k], index[k]) for k in order]
-        done = {key for key, eligible in zip(repeats, self.eligible, strict=True) if eligible}
-        self.superseded: Mask = ~self.eligible & np.array([key in done for key in repeats], dtype=bool)
+        self.superseded: Mask = ~self.eligible & _done_again(repeats, self.eligible)
         blocks = [(study[k], block[k]) if block[k] >= 0 else None for k in order]
         self.block: Ints = np.array([-1 if key is None else code for key, code in _coded(blocks)], np.int64)
+        setting = _whole(self.frame, "n_sessions") if "n_sessions" in self.frame else [-1] * len(order)
+        self.group: Ints = self._groups(list(zip(repeats, setting, strict=True)))
         self._position = {(study[k], run_id[k]): at for at, k in enumerate(order)}
 
     def __len__(self) -> int:
         return len(self.frame)
 
-    def mixed(self, arm: str) -> str | None:
-        """Say how the eligible runs of an arm differ in what was measured, or None when they do not."""
-        if arm not in self._mixed:
-            self._mixed[arm] = self._differences(arm)
-        return self._mixed[arm]
+    def _groups(self, settings: list[tuple[tuple[str, str, int], int]]) -> Ints:
+        counts: dict[tuple[str, str, int], int] = {}
+        keys: list[tuple[object, ...]] = []
+        for ((study, arm, _), setting), block, superseded in zip(
+            settings, self.block.tolist(), self.superseded.tolist(), strict=True
+        ):
+            if block >= 0:
+                keys.append(("block", block))
+                continue
+            nth = counts.get((study, arm, setting), 0)
+            counts[study, arm, setting] = nth + (not superseded)
+            keys.append(("repetition", study, nth))
+        return np.array([code for _, code in _coded(keys)], np.int64)
 
-    def _differences(self, arm: str) -> str | None:
+    def mixed(self, arm: str, *, but: str | None = None) -> str | None:
+        """Say how the eligible runs of an arm differ in what was measured, or None when they do not.
+
+        Parameters
+        ----------
+        arm : str
+            The arm.
+        but : str, optional
+            A setting that is meant to differ.
+        """
+        if (arm, but) not in self._mixed:
+            self._mixed[arm, but] = self._differences(arm, but)
+        return self._mixed[arm, but]
+
+    def _differences(self, arm: str, but: str | None) -> str | None:
         runs = self.frame[(self.arm == arm) & self.eligible]
-        for column in ("driver", "version", "model"):
-            if column in runs and runs[column].nunique() > 1:
+        for column in ("driver", "version", "model", "n_sessions"):
+            if column in runs and column != but and runs[column].nunique() > 1:
                 seen = runs[column].value_counts()
                 listed = ", ".join(f"{value} ({count} runs)" for value, count in seen.items())
                 return f"runs of arm {arm!r} differ in {column}: {listed}; select with where({column}=...)"
@@ -105,17 +134,26 @@ class Runs:
         return self._tables[table]
 
 
-def _check_source(source: object) -> None:
+def _done_again(repeats: list[tuple[str, str, int]], eligible: Mask) -> Mask:
+    """Say which runs are not the one that stands for their repetition: an eligible one, else the last."""
+    stands: dict[tuple[str, str, int], int] = {}
+    for at, key in enumerate(repeats):
+        if key not in stands or not eligible[stands[key]]:
+            stands[key] = at
+    return np.array([stands[key] != at for at, key in enumerate(repeats)], dtype=bool)
+
+
+def _check_source(source: object, by: str) -> None:
     if hasattr(source, "runs") and hasattr(source, "table"):
         return
     kind = type(source).__name__
     advice = {
         "Running": "await it first: recs = await record(...)",
-        "Recording": "one run cannot be compared; give all: compare(recs, ...)",
+        "Recording": f"one run cannot be compared; give all: {by}(recs, ...)",
         "DataFrame": "give the Recordings it came from",
     }
-    say = advice.get(kind, "give Recordings, e.g. compare(load('studies/cache'), ...)")
-    raise ConfigError(f"compare({kind}): {say}")
+    say = advice.get(kind, f"give Recordings, e.g. {by}(load('studies/cache'), ...)")
+    raise ConfigError(f"{by}({kind}): {say}")
 
 
 def _strings(frame: pd.DataFrame, name: str) -> list[str]:

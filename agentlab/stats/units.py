@@ -38,6 +38,23 @@ class Sample:
 
 
 @dataclasses.dataclass(frozen=True)
+class Points:
+    """Runs as points of a line.
+
+    Parameters
+    ----------
+    x, y : ndarray of float, shape (runs,)
+        Setting and value of each run; anything where the run takes no part.
+    block : ndarray of int, shape (runs,)
+        Runs of one arm and of equal number are a unit: only together they say something.
+    """
+
+    x: Floats
+    y: Floats
+    block: Ints
+
+
+@dataclasses.dataclass(frozen=True)
 class Measured:
     """One metric, reduced to every run of a study (eligible or not).
 
@@ -57,6 +74,8 @@ class Measured:
         Whether a row of the run cannot be right: infinite in a sum, or a part above its whole.
     usable : ndarray of bool, shape (runs,)
         Whether the metric takes such a run: it is eligible, or its eligibility does not matter.
+    points : Points or None
+        For a line through runs, of which whole blocks are the units; None: each run is one.
     """
 
     a: Floats
@@ -69,6 +88,16 @@ class Measured:
     in_table: Mask
     impossible: Mask
     usable: Mask
+    points: Points | None = None
+
+    def units(self, used: Mask) -> Ints:
+        """Number the independent units of the used runs from 0; -1 for other runs."""
+        numbered = np.full(len(used), -1, dtype=np.int64)
+        if self.points is None:
+            numbered[used] = np.arange(used.sum())
+        else:
+            numbered[used] = np.unique(self.points.block[used], return_inverse=True)[1]
+        return numbered
 
     def sample(self, unit_of_run: Ints) -> Sample:
         """Group runs into units.

@@ -233,7 +233,8 @@ class _Terminals:
 
     def _processes(self) -> list[_One]:
         made: list[_One] = []
-        tool, shared = self.tool, self.tool.file_mib / self.n
+        tool = self.tool
+        shared = tool.file_mib / self.n * math.exp(self.draw.gauss(0, tool.spread / 8))
         for k in range(self.n):
             pid, at, share = _FIRST_PID + 4 * k, _BEGIN_MS + 2 * k, math.exp(self.draw.gauss(0, 0.01))
             if tool.launcher_mib:
