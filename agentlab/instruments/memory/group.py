@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Iterable
 from typing import Any
@@ -31,6 +32,7 @@ class RunGroup:
         self._cgroup = cgroup
         self._proc = proc
         self._adopted: set[int] = set()
+        self._before: dict[int, int] = {}  # anonymous memory of a watchdog when it was put in
         self._lock = threading.Lock()  # a driver's mark and the sampler's thread
         self.complete = True
 
@@ -48,15 +50,16 @@ class RunGroup:
                 return
             inside = set(self._cgroup.pids())
             for pid in new - inside:
-                childless = self._proc.children(pid) == []
-                self.complete &= self._cgroup.adopt(pid) and childless and is_watchdog(self._proc, pid)
+                alone = is_watchdog(self._proc, pid) and self._proc.children(pid) == []
+                self._before[pid] = self._anon(pid)
+                self.complete &= self._cgroup.adopt(pid) and alone
             self._adopted |= new
 
     def pids(self) -> list[int]:
         """List the processes in it."""
         return self._cgroup.pids()
 
-    def told(self, n: int, *, complete: bool) -> dict[str, Any] | None:
+    def told(self, n: int, *, complete: bool, slow: bool) -> dict[str, Any] | None:
         """Return what a ``memory.sample`` record says of it.
 
         Parameters
@@ -65,6 +68,8 @@ class RunGroup:
             Processes in it, without watchdogs.
         complete : bool
             Whether all processes of the sample are in it.
+        slow : bool
+            Whether to look at the watchdogs too.
 
         Returns
         -------
@@ -72,8 +77,21 @@ class RunGroup:
             None: it cannot be read.
         """
         counters = self._cgroup.counters()
-        known = {name: value for name, value in counters._asdict().items() if value is not None}
-        return {**known, "n": n, "complete": complete and self.complete} if known else None
+        told: dict[str, Any] = {
+            name: value for name, value in counters._asdict().items() if value is not None
+        }
+        if not told:
+            return None
+        if slow:
+            grown = (self._anon(pid) - before for pid, before in self._before.items())
+            told["watchdog_anon"] = sum(max(0, size) for size in grown)
+        return {**told, "n": n, "complete": complete and self.complete}
+
+    def _anon(self, pid: int) -> int:
+        with contextlib.suppress(OSError):
+            held = self._proc.rollup(pid)
+            return (held.anon or 0) if held is not None else 0
+        return 0
 
     def close(self) -> bool:
         """Put back what is left in it and remove it; say whether it is gone."""

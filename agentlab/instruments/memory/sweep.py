@@ -106,7 +106,7 @@ class Sweeper:
         sample |= {"n_unreadable": n_unreadable, "n_exited": n_exited, "n_reused": self._reused()}
         if self._group is not None:
             n_inside = sum(member.in_cgroup is True for member in members)
-            told = self._group.told(n_inside, complete=n_inside == len(members))
+            told = self._group.told(n_inside, complete=n_inside == len(members), slow=lane == "slow")
             if told is not None:
                 sample["cgroup"] = told
         sample |= {"wall_ns": time.monotonic_ns() - t, "cpu_ns": time.thread_time_ns() - cpu}

@@ -30,7 +30,7 @@ class Group:
     def pids(self):
         return self.inside
 
-    def told(self, n, *, complete):
+    def told(self, n, *, complete, slow):
         return {"anon": 5, "n": n, "complete": complete and self.complete}
 
 
