@@ -74,8 +74,8 @@ class _Session(Session):
     def _end(self, ended: Ended) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self.outcome = Outcome(ended.exit_code, self._ended_by(ended.exit_code), ended.t)
-        self._ended.set()
+        self._exit = Outcome(ended.exit_code, self._ended_by(ended.exit_code), ended.t)
+        self._tell()
 
     async def _end_all(self, leader: int) -> None:
         """End the group of the command."""

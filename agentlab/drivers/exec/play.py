@@ -143,7 +143,7 @@ class Play:
         if prints:
             told["prints"] = thinned(prints)
         if result.state == "exited" and not self.exit:
-            self.exit = {"state": "exited", "exit_code": result.exit_code, "ended_by": result.ended_by}
+            self.exit = {"exit_code": result.exit_code, "ended_by": result.ended_by}
             told |= _known(ended_ns=Listed.of(self.list_path).ended.get("a"))
         return told
 
