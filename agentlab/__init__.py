@@ -8,6 +8,7 @@ _WHERE = {
     "AgentlabError": "errors",
     "CleanupError": "errors",
     "ConfigError": "errors",
+    "Exec": "drivers.exec.driver",
     "ExecSessions": "drivers.exec",
     "Fault": "gateway",
     "Gateway": "gateway",
