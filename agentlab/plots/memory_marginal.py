@@ -11,6 +11,7 @@ from . import words
 from .canvas import caption, caption_height, new_figure
 from .memory_runs import MIB, PRESSURE, Measured, RunCurve
 from .published import Published, draw_published, note
+from .rows import split_flags
 from .style import INK, MUTED, ArmStyle, arm_styles, dress
 
 if TYPE_CHECKING:
@@ -34,22 +35,28 @@ class _Line:
     intercept: float | None
     intercept_ends: tuple[float | None, float | None]
     status: str
+    flags: tuple[str, ...]
     reason: str
 
     @property
     def said(self) -> str:
         if self.slope is None or self.intercept is None:
             return f"{self.arm}, {self.part}: {words.STATUSES.get(self.status, self.status or 'unknown')}"
-        each = f"{words.value(self.slope)}{_ends(self.slope_ends)} MiB per session"
-        once = f"{words.value(self.intercept)}{_ends(self.intercept_ends)} MiB once"
-        return f"{self.arm}, {self.part}: {each}, {once}"
+        each = f"{_with_ends(self.slope, self.slope_ends)} MiB per session"
+        once = f"{_with_ends(self.intercept, self.intercept_ends)} MiB once"
+        found = [words.FLAGS[flag][0] for flag in self.flags if flag in words.FLAGS]
+        if self.status != "ok":
+            found.insert(0, words.STATUSES.get(self.status, self.status))
+        doubts = f" ({', '.join(found)})" if found else ""
+        return f"{self.arm}, {self.part}: {each}, {once}{doubts}"
 
 
-def _ends(ends: tuple[float | None, float | None]) -> str:
+def _with_ends(value: float, ends: tuple[float | None, float | None]) -> str:
     low, high = ends
     if low is None or high is None:
-        return ""
-    return f" [{words.value(low, like=high - low)}, {words.value(high, like=high - low)}]"
+        return words.value(value)
+    said = [words.value(number, like=high - low) for number in (value, low, high)]
+    return f"{said[0]} [{said[1]}, {said[2]}]"
 
 
 def draw_marginal(
@@ -130,7 +137,8 @@ def _line(row: dict[Any, Any]) -> _Line:
         intercept=mib("intercept_bytes"),
         intercept_ends=(mib("intercept_lower_bytes"), mib("intercept_upper_bytes")),
         status=str(row.get("status", "ok")),
-        reason=str(row.get("reason") or ""),
+        flags=split_flags(row.get("flags")),
+        reason=reason if isinstance(reason := row.get("reason"), str) else "",
     )
 
 
@@ -226,13 +234,14 @@ def _notes(
         said += " Bar: median total, which is what others publish."
     n_pressed = sum(point.pressed for point in points)
     pressed = f"Crosses: {words.count(n_pressed, 'run')} discarded for {PRESSURE} alone, not in the fit."
-    reasons = dict.fromkeys(
-        f"{line.arm}: {line.reason}" for line in lines if line.reason and line.slope is None
-    )
+    reasons = dict.fromkeys(f"{line.arm}: {line.reason}." for line in lines if line.reason)
+    flags = dict.fromkeys(flag for line in lines for flag in line.flags if flag in words.FLAGS)
+    meant = "; ".join(f"{words.FLAGS[flag][0]} = {words.FLAGS[flag][1]}" for flag in flags)
     return [
         said,
         *([pressed, *_both(points)] if n_pressed else []),
         *reasons,
+        *([f"Flags: {meant}."] if meant else []),
         *measured.coverage,
         *note(published or [], asked=published is not None),
     ]

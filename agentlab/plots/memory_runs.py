@@ -69,7 +69,7 @@ class RunCurve:
         return self.seconds[there], self.parts[part][there]
 
     def level(self, part: str) -> float | None:
-        """Return the median of a part over the settled samples, MiB; None when it is not known.
+        """Return the median of a part over the settled samples that are known, MiB; None without any.
 
         Parameters
         ----------
@@ -83,7 +83,8 @@ class RunCurve:
         import numpy as np
 
         values = self.parts[part][self.settled]
-        return float(np.median(values)) if len(values) and np.isfinite(values).all() else None
+        known = values[np.isfinite(values)]
+        return float(np.median(known)) if len(known) else None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
