@@ -126,6 +126,7 @@ async def test_the_sum_is_that_of_all_mappings_read_another_way(log, children):
 
 
 async def test_the_control_group_counts_the_same_anonymous_memory(log, children, capsys):
+    await children.folder()  # the watchdog is up: what it takes while it starts is told apart only roughly
     sampling = sampler(log, children)
     sampling.start()
     sampling.mark("launch")
@@ -145,7 +146,7 @@ async def test_the_control_group_counts_the_same_anonymous_memory(log, children,
     anon = sum(row["anon"] for row in rows(last).values())
     assert group["complete"] and group["n"] == 2
     assert abs(group["anon"] - group["watchdog_anon"] - anon) < 0.01 * anon
-    assert group["watchdog_anon"] < 8 * MIB
+    assert group["watchdog_anon"] < 2 * MIB
     assert group["peak"] >= group["current"] >= group["anon"] > 150 * MIB
     assert "cgroup_left" not in told
 
