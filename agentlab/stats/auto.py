@@ -40,7 +40,7 @@ def level(
         return quantile_intervals.level(bare, sample, metric, draws.counts(stream, sample.n), nominal)
     if metric.aggregate == "share":
         return intervals.share(fit(a, b), a, b, nominal)
-    signed = metric.aggregate in ("slope", "marginal", "intercept")
+    signed = metric.aggregate == "slope"
     return intervals.united(fit(a, b), a, b, draws.counts(stream, sample.n), nominal, signed=signed)
 
 
