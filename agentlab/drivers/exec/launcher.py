@@ -25,11 +25,24 @@ class Started(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """How a command ended: exit code (negative: signal), when (ns), CPU seconds with what it waited for."""
+    """How a command ended.
+
+    Parameters
+    ----------
+    exit_code : int
+        Negative: the signal.
+    t : int
+        When, ns.
+    cpu_s : float
+        CPU seconds of it and of what it waited for.
+    left : bool
+        Whether it left processes behind.
+    """
 
     exit_code: int
     t: int
     cpu_s: float
+    left: bool
 
 
 class Watch(NamedTuple):
@@ -140,7 +153,7 @@ class Launcher:
                 )
             )
         elif "exit" in report:
-            self._watches[number].ended(Ended(report["exit"], report["t"], report["cpu_s"]))
+            self._watches[number].ended(Ended(report["exit"], report["t"], report["cpu_s"], report["left"]))
         elif (watch := self._watches.pop(number, None)) is not None:
             watch.gone()
 

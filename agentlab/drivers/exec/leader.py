@@ -6,8 +6,8 @@ while it is there, the kernel hangs up nobody's terminal, and whatever the comma
 ``setsid``, a double fork or an emptied environment, stays its descendant.
 
 Orders are JSON lines on its input, reports JSON lines on its output: ``{"id", "leader", "pid", "t"}`` or
-``{"id", "error"}`` for a start, ``{"id", "exit", "t", "cpu_s"}`` when the command has ended,
-``{"id", "gone"}`` when nothing of it is left.
+``{"id", "error"}`` for a start, ``{"id", "exit", "t", "cpu_s", "left"}`` when the command has ended (and
+whether something of it is left), ``{"id", "gone"}`` when nothing of it is left.
 """
 
 import contextlib
@@ -101,8 +101,18 @@ def _lead(order: dict, reports: int, become_subreaper: Callable[[], object]) -> 
             ended, status, usage = os.wait4(-1, 0)
             if ended == pid:
                 about = {"exit": os.waitstatus_to_exitcode(status), "t": time.monotonic_ns()}
-                _report(reports, id=order["id"], cpu_s=usage.ru_utime + usage.ru_stime, **about)
+                about |= {"cpu_s": usage.ru_utime + usage.ru_stime, "left": _something_is_left()}
+                _report(reports, id=order["id"], **about)
     os._exit(0)
+
+
+def _something_is_left() -> bool:
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0] != 0:
+            pass
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _streams(order: dict) -> tuple[int, int, int]:  # type: ignore[type-arg]

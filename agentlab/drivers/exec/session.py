@@ -227,12 +227,14 @@ class Session:
             self._timer.cancel()
         self._stream.drain()
         self._exit = Outcome(ended.exit_code, self._ended_by(ended.exit_code), ended.t)
-        if self._ending is None:
+        if not ended.left:
+            self._hang_up()
+        elif self._ending is None:
             self._tell()
 
     def _tell(self) -> None:
         self.unsent_bytes = self._stream.unsent_bytes
-        self.outcome = self._exit
+        self.outcome = self.outcome or self._exit
         self._ended.set()
 
     def _ended_by(self, exit_code: int) -> str:

@@ -179,8 +179,8 @@ class ExecSessions:
         """
         check_seconds(yield_s, timeout_s)
         on_terminal = self._tty if tty is None else tty
-        start = self._start(checked(command), Path(cwd or "").absolute(), timeout_s, on_terminal)
-        session = await self._call(_whole(start))
+        folder = Path(cwd or "").absolute()
+        session = await self._call(self._start_whole(checked(command), folder, timeout_s, on_terminal))
         await self._call(session.wait(yield_s))
         return self._result(session)
 
@@ -349,6 +349,10 @@ class ExecSessions:
 
     # -- in the reading thread
 
+    async def _start_whole(self, *what: *tuple[str, Path, float | None, bool]) -> Session:
+        """Start to the end also when nobody waits for it any more: what has begun to run has to be known."""
+        return await asyncio.shield(asyncio.ensure_future(self._start(*what)))
+
     async def _start(self, command: str, cwd: Path, timeout_s: float | None, tty: bool) -> Session:
         if len(alive := self._alive()) >= self._limit:
             raise too_many(alive)
@@ -385,8 +389,3 @@ class ExecSessions:
         unread = [s for s in self._sessions.values() if not s.alive and s.unread_bytes]
         for session in unread[: -self._limit]:
             session.forget()
-
-
-async def _whole(start: Coroutine[Any, Any, Session]) -> Session:
-    """Start to the end also when nobody waits for it any more: what has begun to run has to be known."""
-    return await asyncio.shield(asyncio.ensure_future(start))

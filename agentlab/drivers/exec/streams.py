@@ -58,7 +58,7 @@ class TerminalStream:
     def drain(self) -> None:
         """Read what is there now, and no more than a terminal can hold."""
         end = self._spool.seen + _TTY_BUFFER_BYTES
-        while self._read() and self._spool.seen < end:
+        while self._fd >= 0 and self._read() and self._spool.seen < end:
             pass
 
     def type(self, data: bytes) -> bool:
@@ -99,10 +99,12 @@ class TerminalStream:
 
     def close(self) -> None:
         """Hang up."""
-        self._typist.forget()
-        self._loop.remove_reader(self._fd)
-        self._pty.close()
-        self._buffer = memoryview(b"")
+        if self._fd >= 0:
+            self._typist.forget()
+            self._loop.remove_reader(self._fd)
+            self._pty.close()
+            self._fd = -1
+            self._buffer = memoryview(b"")
 
     def _read(self) -> bool:
         """Read up to a buffer full; False: nothing more is there now."""
