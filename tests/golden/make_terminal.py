@@ -1,7 +1,7 @@
 """Make ``terminal/`` anew: what real agents print until they sit at their prompt, and the screen it makes.
 
-Run by hand after a pinned version was raised, ``python tests/golden/make_terminal.py [NAME ...]``, and look at
-the screens before they are committed. Nothing is asked of a model, and homes are empty: the files hold no
+Run by hand after a pinned version was raised, ``python tests/golden/make_terminal.py [NAME ...]``, and look
+at the screens before they are committed. Nothing is asked of a model, and homes are empty: the files hold no
 content of anybody.
 """
 
