@@ -86,8 +86,9 @@ class Sample:
 def read_samples(events: Sequence[Event]) -> list[Sample]:
     """Read what was sampled.
 
-    The plateau is the window that was found to be flat, and what follows it until the end is marked; where
-    none was found, or asked for, no sample belongs to it.
+    Settled are the window that was found to be flat, and what follows until the end is marked. Where a
+    plateau was asked for and not reached, no sample is settled; where the driver never asked, but waited for
+    a time of its own, what follows its mark ``settled`` is.
 
     Parameters
     ----------
@@ -120,13 +121,15 @@ def read_samples(events: Sequence[Event]) -> list[Sample]:
 
 
 def _plateau(events: Sequence[Event]) -> tuple[int | None, int | None]:
-    """Return begin and end (ns) of the plateau."""
-    reached = (e for e in events if e["kind"] == "memory.plateau" and e.get("reached") is True)
-    begin = next((as_int(event.get("since")) for event in reached), None)
-    if begin is None:
+    """Return begin and end (ns) of what is settled."""
+    answers = [event for event in events if event["kind"] == "memory.plateau"]
+    marks = [(event["t"], event.get("phase")) for event in events if event["kind"] == "memory.phase"]
+    begins = [as_int(event.get("since")) for event in answers if event.get("reached") is True]
+    if not answers:
+        begins = [t for t, phase in marks if phase == "settled"]
+    if not begins or (begin := begins[0]) is None:
         return None, None
-    ends = (e["t"] for e in events if e["kind"] == "memory.phase" and e.get("phase") == "end")
-    return begin, next((t for t in ends if t >= begin), None)
+    return begin, next((t for t, phase in marks if phase == "end" and t >= begin), None)
 
 
 def _processes(event: Event, about: dict[ProcessKey, Event]) -> tuple[Process, ...]:

@@ -23,7 +23,8 @@ _SAMPLE = (
     Column(
         "settled",
         "boolean",
-        "A slow sample of the plateau: the window that was found flat, and what follows until the end mark.",
+        "A slow sample of the plateau: the window that was found flat, and what follows until the end mark. "
+        "False in all where none was reached; after a wait of fixed length: what follows it.",
         source=f"{_M} memory.plateau, memory.phase",
     ),
 )

@@ -141,6 +141,9 @@ def _refusal(runs: Runs, metric: Metric, measured: Measured, arm: str, *, parity
     if not measured.in_table[eligible].any():
         reason = f"table {metric.table!r} has no row for arm {arm!r}: it was not measured"
         return _no_data(reason, parity=parity)
+    if metric.where and not (measured.n_rows + measured.n_missing)[eligible].any():
+        said = " and ".join(f"{column}={value!r}" for column, value in dict(metric.where).items())
+        return _no_data(f"table {metric.table!r} has no row with {said} for arm {arm!r}", parity=parity)
     if metric.across is not None and not used.any() and measured.n_rows[eligible].any():
         reason = f"no block of arm {arm!r} has runs of two {metric.across}: a line needs them"
         return _no_data(reason, parity=parity)
