@@ -45,6 +45,8 @@ def provenance(root: Path = Path("/")) -> dict[str, Any]:
         ``system``, ``kernel``, ``architecture``, ``container``, ``cpu_model``, ``cpus`` (of the machine),
         ``cpus_usable`` (by this process), ``cpu_limit`` (CPUs granted by its control group),
         ``memory_bytes``, ``memory_limit_bytes``, ``clock_source``, ``transparent_hugepages``,
+        ``swap_bytes``, ``same_page_merging`` (KSM runs), ``damon`` (what running schemes of DAMON do; one that
+        says ``pageout`` takes idle pages of files away, so that PSS falls with time),
         ``pressure_known`` (the kernel reports PSI), ``pressure`` (percent, bytes and load, now) and
         ``packages`` (name: version, installed ones only). What is unknown is None.
 
@@ -71,6 +73,9 @@ def provenance(root: Path = Path("/")) -> dict[str, Any]:
         "memory_limit_bytes": memory_limit,
         "clock_source": _line(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "transparent_hugepages": _chosen(root / "sys/kernel/mm/transparent_hugepage/enabled"),
+        "swap_bytes": meminfo(root / "proc").get("SwapTotal"),
+        "same_page_merging": {"0": False, "1": True}.get(_line(root / "sys/kernel/mm/ksm/run") or ""),
+        "damon": _damon(root / "sys/kernel/mm/damon/admin/kdamonds"),
         "pressure_known": pressure.known,
         "pressure": {name: getattr(pressure, name) for name in pressure.__dataclass_fields__},
         "packages": _versions(),
@@ -126,6 +131,15 @@ def _limits(cgroup: Path) -> tuple[float | None, int | None]:
     cpus = int(quota[0]) / int(quota[1]) if len(quota) == 2 and all(map(str.isdecimal, quota)) else None
     memory = _line(cgroup / "memory.max") or ""
     return cpus, int(memory) if memory.isdecimal() else None
+
+
+def _damon(kdamonds: Path) -> list[str] | None:
+    """Return the actions of running schemes; None where the kernel tells nothing of DAMON."""
+    if not kdamonds.is_dir():
+        return None
+    running = (one for one in sorted(kdamonds.glob("[0-9]*")) if _line(one / "state") == "on")
+    actions = (_line(file) for one in running for file in one.glob("contexts/*/schemes/*/action"))
+    return sorted({action for action in actions if action})
 
 
 def _chosen(file: Path) -> str | None:

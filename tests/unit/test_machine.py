@@ -48,13 +48,19 @@ def test_another_machine(tmp_path: Path) -> None:
         tmp_path,
         {
             "proc/cpuinfo": "processor\t: 0\nmodel name\t: Fast CPU 3000\n",
-            "proc/meminfo": "MemTotal: 1000 kB\nMemAvailable: 10 kB\n",
+            "proc/meminfo": "MemTotal: 1000 kB\nMemAvailable: 10 kB\nSwapTotal: 2 kB\n",
             "proc/pressure/cpu": psi,
             "proc/pressure/memory": psi,
             "proc/1/cgroup": "0::/kubepods/pod1\n",
             "sys/fs/cgroup/cpu.max": "150000 100000\n",
             "sys/fs/cgroup/memory.max": "4096\n",
             "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+            "sys/kernel/mm/ksm/run": "1\n",
+            "sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds": "2\n",
+            "sys/kernel/mm/damon/admin/kdamonds/0/state": "on\n",
+            "sys/kernel/mm/damon/admin/kdamonds/0/contexts/0/schemes/0/action": "pageout\n",
+            "sys/kernel/mm/damon/admin/kdamonds/1/state": "off\n",
+            "sys/kernel/mm/damon/admin/kdamonds/1/contexts/0/schemes/0/action": "stat\n",
         },
     )
     facts = provenance(root)
@@ -65,6 +71,9 @@ def test_another_machine(tmp_path: Path) -> None:
         "memory_bytes": 1_024_000,
         "memory_limit_bytes": 4096,
         "transparent_hugepages": "madvise",
+        "swap_bytes": 2048,
+        "same_page_merging": True,
+        "damon": ["pageout"],
         "clock_source": None,
         "pressure_known": True,
     }
@@ -77,7 +86,17 @@ def test_a_machine_that_tells_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(platform, "processor", lambda: "")
     fake_root(tmp_path, {"sys/fs/cgroup/cpu.max": "max 100000\n", "sys/fs/cgroup/memory.max": "max\n"})
     facts = provenance(tmp_path)
-    silent = ("container", "cpu_model", "cpu_limit", "memory_bytes", "memory_limit_bytes", "clock_source")
+    silent = (
+        "swap_bytes",
+        "same_page_merging",
+        "damon",
+        "container",
+        "cpu_model",
+        "cpu_limit",
+        "memory_bytes",
+        "memory_limit_bytes",
+        "clock_source",
+    )
     assert [facts[key] for key in silent] == [None] * len(silent)
     assert facts["pressure_known"] is False
     assert set(facts["pressure"].values()) == {None}
