@@ -29,7 +29,9 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
     text = "estimates and intervals of studies"
     parser = commands.add_parser("compare", parents=[shared], help=text, description=text)
     completes(
-        parser.add_argument("studies", nargs="+", metavar="STUDY", help="study folder or file of an original script"),
+        parser.add_argument(
+            "studies", nargs="+", metavar="STUDY", help="study folder, or an old script's file"
+        ),
         studies,
     )
     completes(

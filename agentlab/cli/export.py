@@ -24,7 +24,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
     parser = commands.add_parser("export", parents=[shared], help=text, description=text)
     completes(
         parser.add_argument(
-            "studies", nargs="+", metavar="STUDY", help="study folder or file of an original script"
+            "studies", nargs="+", metavar="STUDY", help="study folder, or an old script's file"
         ),
         studies,
     )

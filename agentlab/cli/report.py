@@ -23,7 +23,9 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
     text = "write one self-contained HTML page about a study"
     parser = commands.add_parser("report", parents=[shared], help=text, description=text)
     completes(
-        parser.add_argument("study", type=Path, metavar="STUDY", help="study folder or file of an original script"),
+        parser.add_argument(
+            "study", type=Path, metavar="STUDY", help="study folder, or an old script's file"
+        ),
         studies,
     )
     parser.add_argument("--to", type=Path, metavar="FILE", help="the page (.html)")

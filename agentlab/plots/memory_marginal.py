@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ConfigError
 from . import words
 from .canvas import caption, caption_height, new_figure
-from .memory_runs import MIB, PRESSURE, Measured, RunCurve
+from .memory_runs import MIB, PRESSURE, Measured, RunCurve, both_figures
 from .published import Published, draw_published, note
 from .rows import split_flags
 from .style import INK, MUTED, ArmStyle, arm_styles, dress
@@ -233,31 +233,21 @@ def _notes(
     if published:
         said += " Bar: median total, which is what others publish."
     n_pressed = sum(point.pressed for point in points)
-    pressed = f"Crosses: {words.count(n_pressed, 'run')} discarded for {PRESSURE} alone, not in the fit."
+    pressed = (
+        f"Crosses: {words.count(n_pressed, 'run')} discarded for {PRESSURE} alone, not in the fit. "
+        f"Median settled total: {'; '.join(both_figures(points))}."
+    )
     reasons = dict.fromkeys(f"{line.arm}: {line.reason}." for line in lines if line.reason)
     flags = dict.fromkeys(flag for line in lines for flag in line.flags if flag in words.FLAGS)
     meant = "; ".join(f"{words.FLAGS[flag][0]} = {words.FLAGS[flag][1]}" for flag in flags)
     return [
         said,
-        *([pressed, *_both(points)] if n_pressed else []),
+        *([pressed] if n_pressed else []),
         *reasons,
         *([f"Flags: {meant}."] if meant else []),
         *measured.coverage,
         *note(published or [], asked=published is not None),
     ]
-
-
-def _both(points: list[RunCurve]) -> list[str]:
-    """Say the settled totals with and without the runs under memory pressure."""
-    said: list[str] = []
-    for arm, n in dict.fromkeys((p.arm, p.n_sessions) for p in points if p.pressed):
-        own = [p for p in points if (p.arm, p.n_sessions) == (arm, n)]
-        with_all = [y for p in own if (y := p.level("total")) is not None]
-        without = [y for p in own if not p.pressed and (y := p.level("total")) is not None]
-        alone = f"{words.value(statistics.median(without))} MiB" if without else "no run"
-        both = f"{words.value(statistics.median(with_all))} MiB" if with_all else "no run"
-        said.append(f"{arm}, {words.count(n or 0, 'session')}: {alone} without, {both} with them")
-    return [f"Median total: {'; '.join(said)}."]
 
 
 def _empty(ax: Axes, notes: list[str], *, own: bool) -> Axes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from . import words
 from .arms import arm_legend
 from .canvas import caption, caption_height, new_figure
-from .memory_runs import PRESSURE, Measured, RunCurve
+from .memory_runs import PRESSURE, Measured, RunCurve, both_figures
 from .published import Published, draw_levels, note
 from .style import INK, MUTED, ArmStyle, arm_styles, dress
 
@@ -189,30 +189,19 @@ def _notes(groups: list[_Group], measured: Measured, published: list[Published] 
         said += " Triangle: all sessions ready (median). Circle: settled, first sample of the plateau."
     if len(groups) == 1:
         said += " Areas: anonymous memory, and above it pages of files."
-    pressed = _pressure(groups)
+    pressed = _pressure(measured)
     sources = note(_of_counts(published or [], groups), asked=published is not None)
     return [said, *pressed, *measured.coverage, *sources]
 
 
-def _pressure(groups: list[_Group]) -> list[str]:
-    """Say the figures with and without the runs under memory pressure, where there are any."""
-    said: list[str] = []
-    for group in groups:
-        if len(group.used) < len(group.curves):
-            n = len(group.curves) - len(group.used)
-            name = f"{group.arm}, {group.name}" if group.name else group.arm
-            said.append(f"{name}: {_last(group.used)} MiB without, {_last(group.curves)} MiB with {n:,}")
+def _pressure(measured: Measured) -> list[str]:
+    said = both_figures(measured.curves)
     if not said:
         return []
     return [
-        f"Dotted: runs discarded for {PRESSURE} alone, not in the median. Median of the last sample: "
+        f"Dotted: runs discarded for {PRESSURE} alone, not in the median. Median settled total: "
         f"{'; '.join(said)}."
     ]
-
-
-def _last(curves: list[RunCurve]) -> str:
-    values = [float(curve.known("total")[1][-1]) for curve in curves]
-    return words.value(statistics.median(values)) if values else "no run"
 
 
 def _empty(coverage: list[str], ax: Axes | None) -> Axes:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import statistics
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
+from . import words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -142,6 +145,34 @@ def measured(frame_or_recs: Any) -> Measured:  # noqa: ANN401
     return Measured(
         curves=curves, arms=arms, coverage=_coverage(runs, memory, arms, keys), studies=_studies(memory)
     )
+
+
+def both_figures(curves: Sequence[RunCurve]) -> list[str]:
+    """Say the settled totals with and without the runs under memory pressure, where there are such runs.
+
+    Parameters
+    ----------
+    curves : sequence of RunCurve
+        Of :func:`measured`.
+
+    Returns
+    -------
+    list of str
+        One for each arm and number of sessions that has any, in MiB.
+    """
+    said: list[str] = []
+    for arm, n in dict.fromkeys((curve.arm, curve.n_sessions) for curve in curves if curve.pressed):
+        own = [curve for curve in curves if (curve.arm, curve.n_sessions) == (arm, n)]
+        name = arm if n is None else f"{arm}, {words.count(n, 'session')}"
+        without = _middle([curve for curve in own if not curve.pressed])
+        n_pressed = sum(curve.pressed for curve in own)
+        said.append(f"{name}: {without} without, {_middle(own)} with {n_pressed:,}")
+    return said
+
+
+def _middle(curves: Sequence[RunCurve]) -> str:
+    levels = [level for curve in curves if (level := curve.level("total")) is not None]
+    return f"{words.value(statistics.median(levels))} MiB" if levels else "no run"
 
 
 def _tables(given: Any) -> tuple[pd.DataFrame, pd.DataFrame | None]:  # noqa: ANN401

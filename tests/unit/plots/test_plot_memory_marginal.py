@@ -58,7 +58,7 @@ def test_every_run_is_a_point_and_pressed_ones_are_crosses(recs, look):
     assert len(points) == 2 * len(runs)
     assert sum(line.get_marker() == "x" for line in points) == 2 * n_pressed
     said = look.said(ax.figure)
-    assert f"Crosses: {n_pressed} run" in said and "without" in said and "with them" in said
+    assert f"Crosses: {n_pressed} run" in said and "without" in said and "with" in said
 
 
 def test_published_totals_stand_beside_ones_own(recs, look):
