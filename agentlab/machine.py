@@ -45,8 +45,8 @@ def provenance(root: Path = Path("/")) -> dict[str, Any]:
         ``system``, ``kernel``, ``architecture``, ``container``, ``cpu_model``, ``cpus`` (of the machine),
         ``cpus_usable`` (by this process), ``cpu_limit`` (CPUs granted by its control group),
         ``memory_bytes``, ``memory_limit_bytes``, ``clock_source``, ``transparent_hugepages``,
-        ``swap_bytes``, ``same_page_merging`` (KSM runs), ``damon`` (what running schemes of DAMON do; one that
-        says ``pageout`` takes idle pages of files away, so that PSS falls with time),
+        ``swap_bytes``, ``same_page_merging`` (KSM runs), ``damon`` (actions of running schemes; ``pageout``
+        takes idle pages of files away, so that PSS falls with time),
         ``pressure_known`` (the kernel reports PSI), ``pressure`` (percent, bytes and load, now) and
         ``packages`` (name: version, installed ones only). What is unknown is None.
 
