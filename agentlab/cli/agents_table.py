@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .text_table import text_table
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -65,10 +67,4 @@ def agents_table(recordings: Recordings) -> str:
             value = levels[arm, name]
             row.append(_UNKNOWN if pd.isna(value) else write(float(value)))
         rows.append(row)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(_line(row, widths) for row in rows)
-
-
-def _line(row: list[str], widths: list[int]) -> str:
-    first, *others = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-    return "  ".join([first.strip().ljust(widths[0]), *others])
+    return text_table(rows)

@@ -59,8 +59,10 @@ def _about(event: Event, opened: Event) -> dict[str, Any]:
 def _numbers(event: Event) -> dict[str, Any]:
     counts = ("n_prints", "n_bytes", "typed_bytes", "typed_read_bytes", "printed_bytes", "seen_bytes")
     more = ("lost_bytes", "n_polls", "background", "survivors")
+    typed, read = as_count(event.get("typed_bytes")), as_count(event.get("typed_read_bytes"))
     return {
         **{name: as_count(event.get(name)) for name in (*counts, *more)},
+        "lost_typed_bytes": None if typed is None or read is None else typed - read,
         "yield_ms": as_float(event.get("yield_ms")),
         "state": as_text(event.get("state")),
         "exit": as_int(event.get("exit_code")),
@@ -69,7 +71,9 @@ def _numbers(event: Event) -> dict[str, Any]:
 
 
 def _delays(event: Event) -> dict[str, Any]:
-    end_delay = {"end_delay_ms": ms(event["t"], as_int(event.get("ended_ns")))}
+    begin, ended = as_int(event.get("begin_ns")), as_int(event.get("ended_ns"))
+    told_from = None if begin is None or ended is None else max(begin, ended)
+    end_delay = {"end_delay_ms": ms(event["t"], told_from)}
     if event["kind"] == "exec.close":
         return end_delay | {"reason": "exec_close"}
     found = event.get("prints")

@@ -28,7 +28,7 @@ EXEC = Table(
         Column("delay_min_ms", "Float64", "The same of the last print.", source=_C),
         Column("delay_max_ms", "Float64", "The same of the first print.", source=_C),
         Column("read_delay_ms", "Float64", "Print to read: median; NA: reads are not stamped.", source=_C),
-        Column("end_delay_ms", "Float64", "End of the command to the return that reports it.", source=_C),
+        Column("end_delay_ms", "Float64", "End of the command, or call if later, to its report.", source=_C),
         Column("state", "string", "State of the session that it returned.", source=_C),
         Column("n_prints", "Int64", "Prints in what it returned.", source=_C),
         Column("n_bytes", "Int64", "Bytes returned; of close: over all calls.", source=f"{_C}, exec.close"),
@@ -36,6 +36,7 @@ EXEC = Table(
             "typed_bytes", "Int64", "Bytes written; of close: over all calls.", source=f"{_C}, exec.close"
         ),
         Column("typed_read_bytes", "Int64", "Of those, what the command read.", source=_END),
+        Column("lost_typed_bytes", "Int64", "Written and not read by the command.", source=_END),
         Column("printed_bytes", "Int64", "Printed, by the processes' own account.", source=_END),
         Column("seen_bytes", "Int64", "Of those, in what was returned.", source=_END),
         Column("lost_bytes", "Int64", "Printed and never returned.", source=_END),

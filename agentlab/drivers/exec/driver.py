@@ -10,7 +10,6 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Literal
 
-from ... import __version__
 from ...errors import ConfigError, DriverTimeout
 from ...scenario import digest
 from ..base import Arm, Identity, Opened, Run, RunsAlone
@@ -18,6 +17,9 @@ from .original import OriginalSessions
 from .play import Play
 from .scenarios import ExecScenario, exec_scenarios
 from .sessions import ExecSessions
+
+#: Of what is measured and how; a study is not resumed by another one.
+VERSION = "1"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,10 +94,19 @@ class Exec(RunsAlone):
             "scenarios_digest": digest([dataclasses.asdict(one) for one in chosen.values()]),
             "together": self.together,
         }
-        return Identity(driver="exec", version=__version__, settings=settings)
+        return Identity(driver="exec", version=VERSION, settings=settings)
 
     def open(self, arm: Arm) -> AbstractAsyncContextManager[Opened]:
         """Open the arm; sessions are opened for each run afresh.
+
+        Parameters
+        ----------
+        arm : Arm
+            What the engine gives.
+
+        Returns
+        -------
+        context manager
 
         Raises
         ------
