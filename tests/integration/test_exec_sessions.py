@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from agentlab.drivers.exec import ExecResult, ExecSessions
+from agentlab.drivers.exec import ExecResult, ExecSessions, ExecutionControl
 from agentlab.errors import ConfigError, DriverError, StartupError
 
 BOTH = pytest.mark.parametrize("tty", [True, False], ids=["tty", "pipes"])
@@ -445,7 +445,7 @@ import os, sys, time
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
-        code = "import os, time; print(os.getpid(), flush=True); [os.close(i) for i in range(3)]; time.sleep(60)"
+        code = "import os, time; print(os.getpid(), flush=True); os.closerange(0, 3); time.sleep(60)"
         os.execve(sys.executable, [sys.executable, "-S", "-c", code], {})
     os._exit(0)
 time.sleep(60)
@@ -697,3 +697,16 @@ async def test_nothing_outlives_its_owner(tmp_path: Path, then: str):
     await process.wait()
     left = [pid for pid in pids if not await gone(pid, within=5)]
     assert left == []
+
+
+async def test_the_cancellation_of_an_execution_ends_the_wait(sessions: ExecSessions):
+    control = ExecutionControl()
+    with control.admit() as execution:
+        waiting = asyncio.create_task(sessions.run("cat", tty=False, yield_s=30, until=execution))
+        while not sessions.list():
+            await asyncio.sleep(0.01)
+        control.cancel()
+        result = await waiting
+        assert result.state == "running"
+        assert (await sessions.poll(result.session, yield_s=30, until=execution)).state == "running"
+    assert (await sessions.write(result.session, "\x04", until=control.admit())).exit_code == 0

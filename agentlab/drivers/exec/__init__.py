@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from .control import Execution, ExecutionControl
 from .result import ExecInfo, ExecResult
 from .sessions import ExecSessions
 
-__all__ = ["ExecInfo", "ExecResult", "ExecSessions"]
+__all__ = ["ExecInfo", "ExecResult", "ExecSessions", "Execution", "ExecutionControl"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from types import TracebackType
-from typing import Literal
+from typing import Any, Literal
 
 from ...errors import DriverError
 
@@ -16,6 +16,8 @@ class Execution:
     """Leave to execute something, or the refusal of it.
 
     Used as a context manager it is finished at the end; a refused one cannot be entered.
+
+    Given as ``until=`` to a call of :class:`ExecSessions`, its cancellation ends the wait.
 
     Attributes
     ----------
@@ -64,6 +66,30 @@ class Execution:
     async def when_cancelled(self) -> None:
         """Wait until it is cancelled."""
         await self._cancelled.wait()
+
+    async def guard(self, work: Coroutine[Any, Any, object]) -> bool:
+        """Wait for something, but not beyond the cancellation.
+
+        Parameters
+        ----------
+        work : coroutine
+            What is waited for; it is cancelled with this.
+
+        Returns
+        -------
+        bool
+            Whether it came to its end.
+        """
+        working, cancelled = asyncio.ensure_future(work), asyncio.ensure_future(self.when_cancelled())
+        try:
+            await asyncio.wait({working, cancelled}, return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                await working  # with its error
+                return True
+            return False
+        finally:
+            working.cancel()
+            cancelled.cancel()
 
     async def when_idle(self) -> None:
         """Wait until it is finished, its clean-up included; a refused one has nothing to wait for."""

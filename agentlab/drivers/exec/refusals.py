@@ -59,6 +59,32 @@ def check_seconds(yield_s: float, timeout_s: float | None = None) -> None:
         raise ConfigError(f"timeout_s={timeout_s!r}: more than 0 seconds, or None")
 
 
+def check_numbers(*, limit: int, preview_bytes: int, cols: int, rows: int, max_bytes: int | None) -> None:
+    """Refuse settings that are out of range.
+
+    Parameters
+    ----------
+    limit, preview_bytes, cols, rows, max_bytes
+        As for :class:`ExecSessions`.
+
+    Raises
+    ------
+    ConfigError
+        One of them is.
+    """
+    ranges = {
+        "limit": (limit, 1, None),
+        "preview_bytes": (preview_bytes, 0, None),
+        "cols": (cols, 1, 65_535),
+        "rows": (rows, 1, 65_535),
+        "max_bytes": (max_bytes or 0, 0, None),
+    }
+    for name, (value, least, most) in ranges.items():
+        if value < least or (most is not None and value > most):
+            upper = "" if most is None else f", at most {most}"
+            raise ConfigError(f"ExecSessions({name}={value!r}): at least {least}{upper}")
+
+
 def unknown(number: object, last: int) -> DriverError:
     """Return the error for a session that never was.
 

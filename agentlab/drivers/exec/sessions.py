@@ -11,10 +11,11 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ...errors import ConfigError, StartupError
+from .control import Execution
 from .environment import filtered
 from .launcher import Launcher
 from .loopthread import LoopThread
-from .refusals import check_seconds, checked, closed, too_many, unknown
+from .refusals import check_numbers, check_seconds, checked, closed, too_many, unknown
 from .result import ExecInfo, ExecResult, State, bounded
 from .session import Session
 from .spool import Spool
@@ -96,11 +97,7 @@ class ExecSessions:
     ) -> None:
         if archive and folder is None:
             raise ConfigError("ExecSessions(archive=True): name the folder: ExecSessions(folder=...)")
-        for name, value, least in (("limit", limit, 1), ("preview_bytes", preview_bytes, 0)):
-            if value < least:
-                raise ConfigError(f"ExecSessions({name}={value!r}): at least {least}")
-        if not (0 < cols < 1 << 16 and 0 < rows < 1 << 16):
-            raise ConfigError(f"ExecSessions(cols={cols!r}, rows={rows!r}): 1 to 65535")
+        check_numbers(limit=limit, preview_bytes=preview_bytes, cols=cols, rows=rows, max_bytes=max_bytes)
         self.survivors: tuple[str, ...] = ()
         self._folder = None if folder is None else Path(folder)
         self._archive = archive
@@ -146,6 +143,7 @@ class ExecSessions:
         yield_s: float = 10.0,
         timeout_s: float | None = None,
         tty: bool | None = None,
+        until: Execution | None = None,
     ) -> ExecResult:
         """Start a command and wait for its end, but not for long.
 
@@ -163,6 +161,8 @@ class ExecSessions:
             else it started. Once the command has ended, what it left running is left alone.
         tty : bool, optional
             On a terminal, or over pipes; as set for all when absent.
+        until : Execution, optional
+            Its cancellation ends the wait, too.
 
         Returns
         -------
@@ -181,10 +181,12 @@ class ExecSessions:
         on_terminal = self._tty if tty is None else tty
         folder = Path(cwd or "").absolute()
         session = await self._call(self._start_whole(checked(command), folder, timeout_s, on_terminal))
-        await self._call(session.wait(yield_s))
+        await self._wait(session.wait(yield_s), until)
         return self._result(session)
 
-    async def poll(self, session: int, *, yield_s: float = 10.0) -> ExecResult:
+    async def poll(
+        self, session: int, *, yield_s: float = 10.0, until: Execution | None = None
+    ) -> ExecResult:
         """Wait for a session's end, but not for long, and return what it has printed since the last call.
 
         Parameters
@@ -193,6 +195,8 @@ class ExecSessions:
             Its number.
         yield_s : float, default 10.0
             Seconds, 0.1 to 30. When its end was reported before, there is no wait.
+        until : Execution, optional
+            As for :meth:`run`.
 
         Returns
         -------
@@ -206,9 +210,11 @@ class ExecSessions:
         DriverError
             ``.code`` is ``"unknown_session"``: the number was never given out.
         """
-        return await self.write(session, b"", yield_s=yield_s)
+        return await self.write(session, b"", yield_s=yield_s, until=until)
 
-    async def write(self, session: int, chars: str | bytes, *, yield_s: float = 10.0) -> ExecResult:
+    async def write(
+        self, session: int, chars: str | bytes, *, yield_s: float = 10.0, until: Execution | None = None
+    ) -> ExecResult:
         r"""Type into a session, then wait as :meth:`poll` does.
 
         Parameters
@@ -220,6 +226,8 @@ class ExecSessions:
             nothing: the result says ``"already_exited"``, or ``"exited"`` when that is news.
         yield_s : float, default 10.0
             Seconds, 0.1 to 30.
+        until : Execution, optional
+            As for :meth:`run`.
 
         Returns
         -------
@@ -237,7 +245,7 @@ class ExecSessions:
         found = self._find(session)
         data = chars.encode() if isinstance(chars, str) else chars
         if found.outcome is None:
-            await self._call(self._type_and_wait(found, data, yield_s))
+            await self._wait(self._type_and_wait(found, data, yield_s), until)
         return self._result(found)
 
     async def close(self, session: int) -> ExecResult:
@@ -312,6 +320,9 @@ class ExecSessions:
             raise closed()
         return await self._thread.call(work)
 
+    async def _wait(self, work: Coroutine[Any, Any, None], until: Execution | None) -> None:
+        await (self._call(work) if until is None else until.guard(self._call(work)))
+
     def _find(self, number: int) -> Session:
         found = self._sessions.get(number)
         if found is None:
@@ -359,8 +370,7 @@ class ExecSessions:
         shell = shutil.which("bash")
         if shell is None:
             raise StartupError("bash: command not found", driver="exec", phase="startup")
-        self._last += 1
-        number = self._last
+        number = self._last = self._last + 1
         name = f"exec-{number}.out" if self._archive else None
         spool = Spool(self._folder, name, max_bytes=self._max_bytes)
         session = self._sessions[number] = self._make(number, command, spool, tty)
@@ -374,9 +384,8 @@ class ExecSessions:
         return session
 
     def _make(self, number: int, command: str, spool: Spool, tty: bool) -> Session:
-        stream = (
-            TerminalStream(spool, **self._size) if tty else PipeStream(spool, folder=self._launcher.folder)
-        )
+        folder = self._launcher.folder
+        stream = TerminalStream(spool, **self._size) if tty else PipeStream(spool, folder=folder)
         return Session(number, command, spool, stream, self._launcher)
 
     async def _type_and_wait(self, session: Session, data: bytes, seconds: float) -> None:
