@@ -78,6 +78,8 @@ def test_the_alternate_screen_comes_and_goes() -> None:
     assert screen.lines()[0] == "mainx" and not screen.shows("alt")
     assert shown("main\x1b[?1049halt\x1b[?1049l\x1b[?1049h").blank()
     assert shown("main\x1b[?1049halt\x1bc").blank()
+    # Either screen has a saved cursor of its own.
+    assert shown("main\x1b[?1049h\x1b[3;3H\x1b7\x1b[?1049lx").lines()[0] == "mainx"
 
 
 def test_origin_mode_counts_from_the_margin() -> None:
