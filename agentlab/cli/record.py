@@ -9,12 +9,14 @@ from typing import Any
 from ..errors import ConfigError
 from .agents import add as add_agents
 from .arms import arms_of
+from .exec import add as add_exec
 from .gateway import add_limits, gateway_of
 from .original import check_report, header, server, write_report
 from .outcome import judge, say
 from .parser import Parser, whole
 from .scenarios import scenario_of
 from .study import Group, add_asked, add_how, recorded
+from .terminal import add as add_terminal
 
 _USAGE = """agentlab record opencode [--model PROVIDER/MODEL] [--arm NAME [KEY=VALUE ...]]...
            [--gateway-script NAME | --gateway URL [--gateway-key-env NAME]
@@ -66,6 +68,8 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
     _add_report(parser.add_argument_group("the original cache script's report"))
     parser.set_defaults(command=_run, parser=parser)  # its own usage, not that of `record`
     add_agents(agents, shared)
+    add_terminal(agents, shared)
+    add_exec(agents, shared)
 
 
 def _add_what(group: Group) -> None:

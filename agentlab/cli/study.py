@@ -13,6 +13,7 @@ from .scenarios import NAMED
 
 if TYPE_CHECKING:
     from ..drivers.base import Driver
+    from ..engine.waiting import Quiet
     from ..gateway import Gateway
     from ..recording import Recordings
     from ..scenario import Scenario
@@ -86,6 +87,8 @@ def recorded(
     scenario: Scenario,
     arms: Mapping[str, Driver],
     gateway: Gateway | None,
+    *,
+    quiet: Quiet | None = None,
 ) -> Recordings:
     """Record the study.
 
@@ -99,6 +102,8 @@ def recorded(
         What is measured.
     gateway : Gateway or None
         In front of all arms.
+    quiet : Quiet, optional
+        When the machine counts as quiet; default: what the options say.
 
     Returns
     -------
@@ -108,7 +113,9 @@ def recorded(
     from ..engine.waiting import Quiet
 
     more: dict[str, Any] = {} if options.detach is None else {"detach": options.detach}
-    if options.quiet_wait is not None:
+    if quiet is not None:
+        more["quiet"] = quiet
+    elif options.quiet_wait is not None:
         more["quiet"] = Quiet(wait_s=options.quiet_wait)
     return record(
         scenario,
