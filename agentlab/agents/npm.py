@@ -67,13 +67,17 @@ def install_package(
     return install_once(name, version, fetch, find)
 
 
-def reported_version(executable: Path, *, timeout: float = 60) -> str:
+def reported_version(
+    executable: Path, *, arguments: tuple[str, ...] = ("--version",), timeout: float = 60
+) -> str:
     """Run ``executable --version`` in an empty home.
 
     Parameters
     ----------
     executable : pathlib.Path
         What to run.
+    arguments : tuple of str
+        With what.
     timeout : float, unit s
         Longest wait.
 
@@ -86,7 +90,7 @@ def reported_version(executable: Path, *, timeout: float = 60) -> str:
         environment = {"PATH": search_path(executable), "HOME": home, "TMPDIR": home}
         try:
             done = subprocess.run(
-                [executable, "--version"],
+                [executable, *arguments],
                 env=environment,
                 cwd=home,
                 stdin=subprocess.DEVNULL,

@@ -12,6 +12,7 @@ from typing import Literal
 from ...errors import ConfigError, StartupError
 from ..base import private_environment
 from ..cache import agent_folder, installed_executable
+from ..npm import reported_version
 from ..release import Release
 from ..runtime import search_path
 
@@ -123,6 +124,8 @@ class TerminalAgent:
         What the recipe was tried on.
     launched : callable
         What is started, of the installed executable.
+    asks_version : tuple of str
+        Arguments that make a tool which no registry has say its version.
     """
 
     name: str
@@ -143,6 +146,7 @@ class TerminalAgent:
     why: str = ""
     tested: Literal["real", "lookalike"] = "real"
     launched: Callable[[Path], Path] = lambda executable: executable
+    asks_version: tuple[str, ...] = ("--version",)
 
     def check_idle(self, *, who: str = "Terminal") -> None:
         """Refuse an agent that shows no prompt without its maker's server.
@@ -193,6 +197,43 @@ class TerminalAgent:
                 phase="install",
             )
         return self.launched(executable)
+
+    def measured_version(self, version: str | None = None) -> str | None:
+        """Say which version is measured.
+
+        Parameters
+        ----------
+        version : str, optional
+            The one that was asked for.
+
+        Returns
+        -------
+        str or None
+            That, or the pinned one; a tool which no registry has is asked. None when it does not say.
+
+        Raises
+        ------
+        StartupError
+            It is on no registry, and not installed.
+        """
+        known = version or self.version
+        return known or reported_version(self.locate(), arguments=self.asks_version) or None
+
+
+def on_the_path(program: str) -> Callable[[str], Release]:
+    """Make the ``release`` of a tool which no registry has.
+
+    Parameters
+    ----------
+    program : str
+        Its name on the PATH.
+
+    Returns
+    -------
+    callable
+    """
+    found = Release(source="path", package=program, candidates=lambda _folder: [])
+    return lambda _version: found
 
 
 def program_variable(name: str) -> str:

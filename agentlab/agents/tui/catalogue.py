@@ -5,23 +5,32 @@ from __future__ import annotations
 from ...errors import ConfigError, did_you_mean
 from . import (
     aider,
+    amp,
+    auggie,
     claude_code,
     cline,
     codex,
     continue_cli,
     copilot,
+    cursor,
+    droid,
     gemini_cli,
     grok_cli,
+    jcode,
     omp,
     opencode,
+    opencode2,
     pi,
     qwen_code,
+    synaps,
 )
 from .base import TerminalAgent
 
 _MODULES = (
     *(opencode, codex, claude_code, pi, gemini_cli, copilot, cline),
     *(omp, qwen_code, grok_cli, continue_cli, aider),
+    *(amp, auggie, droid),  # no prompt without their makers
+    *(synaps, jcode, opencode2, cursor),  # on no registry
 )
 #: In the order they are listed.
 TERMINALS: dict[str, TerminalAgent] = {module.TERMINAL.name: module.TERMINAL for module in _MODULES}

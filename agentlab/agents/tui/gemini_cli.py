@@ -31,6 +31,6 @@ TERMINAL = TerminalAgent(
     release=lambda _version: release_of(AGENT),
     prepare=prepare,
     argv=lambda setup: [str(setup.executable), *setup.flags],
-    folders={"GEMINI_CLI_HOME": ""},
+    folders={"GEMINI_CLI_HOME": ".gemini"},
     switches={"GEMINI_CLI_NO_RELAUNCH=true": "one process instead of two"},
 )
