@@ -17,7 +17,9 @@ MARGINAL: tuple[Column, ...] = (
     Column("level", "Float64", "Nominal coverage, 0..1."),
     Column("interval", "string", "Method really used."),
     Column(
-        "r2", "Float64", "Share of the variation between runs that the line explains; NA: they are equal."
+        "r2",
+        "Float64",
+        "Share of the runs' variation that the line explains; NA as below, or they are equal.",
     ),
     Column("residual_bytes", "Float64", "Standard deviation of runs around the line; NA: two runs or fewer."),
     Column("n_runs", "Int64", "Runs used."),
@@ -26,7 +28,7 @@ MARGINAL: tuple[Column, ...] = (
     Column("n_missing", "Int64", "Settled samples of eligible runs with an unknown value."),
     Column("n_rows", "Int64", "Settled samples used."),
     Column("n_resamples", "Int64", "Resamples of whole blocks."),
-    Column("seed", "Int64", "Seed of the resamples."),
+    Column("seed", "Int64", "Seed of the resamples; NA without any."),
     Column(
         "status", "string", "As in estimates; of the slope, or of the intercept when that of the slope is ok."
     ),

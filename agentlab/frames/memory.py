@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .reading import Reading
-from .roles import roles_of, sizes_of
+from .roles import has_left, roles_of
 from .sampling import Process, Sample
 from .values import as_bool, as_count, as_text, ms, total
 
@@ -50,10 +50,8 @@ def build_processes(read: Reading) -> list[dict[str, Any]]:
     list of dict
         By column name.
     """
-    sizes = sizes_of(read.samples)
     rows: list[dict[str, Any]] = []
-    for seq, sample in enumerate(read.samples, 1):
-        roles = roles_of(sample.processes, sizes)
+    for seq, (sample, roles) in enumerate(zip(read.samples, roles_of(read.samples), strict=True), 1):
         head = {**read.run.key(), **_sample(read, seq, sample)}
         rows += [
             {**head, **_process(process, sample), "role": roles[process.key]} for process in sample.processes
@@ -102,12 +100,11 @@ def _cpu_ms(processes: Iterable[Process]) -> float | None:
 
 
 def _outside(processes: Iterable[Process]) -> int | None:
-    """Sum over the processes that left the tree: 0 when all are inside, None when one cannot be told."""
+    """Sum over the processes that left: 0 when none has, None when one cannot be told or read."""
     listed = list(processes)
-    if any(p.is_("in_tree") is None for p in listed):
+    if any(has_left(p) is None or p.total is None for p in listed):
         return None
-    parts = [p.total for p in listed if p.is_("in_tree") is False]
-    return None if total(*(p.total for p in listed)) is None else total(*parts)
+    return total(*(p.total for p in listed if has_left(p)))
 
 
 def _status(read: list[int | None]) -> str:

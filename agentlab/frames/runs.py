@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .conversation import Conversation
 from .evidence import Event
 from .reading import Reading
 from .result import result_columns
-from .values import as_bool, as_count, as_float, as_int, as_text
+from .values import as_bool, as_count, as_float, as_int, as_text, total
+
+_AROUND = ("before", "after")
 
 
 def build_runs(read: Reading) -> list[dict[str, Any]]:
@@ -52,6 +54,8 @@ def build_runs(read: Reading) -> list[dict[str, Any]]:
             "observer_cpu_s": as_float(observer.get("cpu_s")),
             "quiet": as_bool(quiet.get("quiet")),
             "quiet_waited_s": as_float(quiet.get("waited_s")),
+            **_sampler(read.run.part("memory")),
+            **_around(read.run.part("pressure")),
             **_pressure(read.events),
         }
     ]
@@ -75,6 +79,24 @@ def _repeats(talk: Conversation, events: Sequence[Event]) -> int:
     dropped = sum(as_count(e.get("n_repeats")) or 0 for e in events if e["kind"] == "stream.end")
     messages = sum(message.n_repeats for message in talk.messages.values())
     return dropped + messages + sum(talk.call_repeats(call) for call in talk.calls)
+
+
+def _sampler(cost: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "n_memory_samples": total(as_count(cost.get("n_slow")), as_count(cost.get("n_fast"))),
+        "sampler_cpu_s": as_float(cost.get("cpu_s")),
+        "sampler_duty": as_float(cost.get("duty")),
+    }
+
+
+def _around(pressure: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the machine's state before and after a run whose memory was sampled."""
+    before, after = ({**found} if isinstance(found := pressure.get(at), dict) else {} for at in _AROUND)
+    return {
+        "cpu_some_before_pct": as_float(before.get("cpu_some_avg10")),
+        "memory_some_before_pct": as_float(before.get("memory_some_avg10")),
+        "memory_some_after_pct": as_float(after.get("memory_some_avg10")),
+    }
 
 
 def _pressure(events: Sequence[Event]) -> dict[str, Any]:

@@ -55,7 +55,7 @@ MEMORY = Table(
         Column(
             "outside_tree_bytes",
             "Int64",
-            "Part of total_bytes that is of processes which left the tree; NA when any is unknown.",
+            "Part of total_bytes that is of daemons; NA when any process is unknown.",
             source=f"{_S}, {_P}",
         ),
         Column("cgroup_anon_bytes", "Int64", "Anonymous memory of the run's cgroup.", source=_S),
@@ -96,9 +96,9 @@ PROCESSES = Table(
         Column(
             "role",
             "string",
-            "daemon: not started by the driver, and outside the tree, or the sessions and process groups, "
-            "of what it started. launcher: started by the driver or by a launcher, and a child inside the "
-            "tree holds more memory than itself (largest sizes are compared). app: any other.",
+            "daemon: not started by the driver, and outside the tree, or outside the sessions and process "
+            "groups, of what it started. launcher: started by the driver, or by a launcher, and a child that "
+            "is no daemon holds more memory (largest sizes of the run are compared). app: any other.",
             source=_P,
         ),
         Column("root", "boolean", "Started by the driver.", source=_P),

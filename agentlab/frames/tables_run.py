@@ -138,6 +138,18 @@ RUNS = Table(
             source=f"{_R} quiet",
         ),
         Column("quiet_waited_s", "Float64", "Time waited for it.", source=f"{_R} quiet"),
+        Column("n_memory_samples", "Int64", "Samples of memory, both lanes.", source=f"{_R} memory"),
+        Column("sampler_cpu_s", "Float64", "CPU time of the memory sampler.", source=f"{_R} memory"),
+        Column("sampler_duty", "Float64", "Its share of one core, 0..1.", source=f"{_R} memory"),
+        Column(
+            "cpu_some_before_pct", "Float64", "PSI cpu some avg10 before the run.", source=f"{_R} pressure"
+        ),
+        Column(
+            "memory_some_before_pct", "Float64", "PSI memory some avg10 before it.", source=f"{_R} pressure"
+        ),
+        Column(
+            "memory_some_after_pct", "Float64", "PSI memory some avg10 after it.", source=f"{_R} pressure"
+        ),
         Column("cpu_some_max_pct", "Float64", "Highest PSI cpu some avg10.", source=f"{_E} pressure"),
         Column("memory_some_max_pct", "Float64", "Highest PSI memory some avg10.", source=f"{_E} pressure"),
         Column("io_some_max_pct", "Float64", "Highest PSI io some avg10.", source=f"{_E} pressure"),

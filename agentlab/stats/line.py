@@ -99,10 +99,12 @@ def around(points: Points, used: Mask, slope: float, intercept: float) -> tuple[
         where all values are equal, and for fewer than three runs.
     """
     x, y = points.x[used], points.y[used]
+    if len(x) < 3:
+        return None, None
     off = float(((y - intercept - slope * x) ** 2).sum())
     whole = float(((y - y.mean()) ** 2).sum())
     r2 = 1 - off / whole if whole > 0 else None
-    return r2, math.sqrt(off / (len(x) - 2)) if len(x) > 2 else None
+    return r2, math.sqrt(off / (len(x) - 2))
 
 
 def is_curved(points: Points, used: Mask, level: float) -> bool:

@@ -75,11 +75,7 @@ def marginal_fit(
     check_options(level=level, n_resamples=n_resamples, seed=seed)
     runs = Runs(recs, by="marginal_fit")
     method = Method("auto", float(level), Draws(int(seed), int(n_resamples)))
-    rows = [
-        _row(runs, arm, part, column, method) | {"level": float(level), "seed": int(seed)}
-        for arm in runs.arms
-        for part, column in _PARTS.items()
-    ]
+    rows = [_row(runs, arm, part, column, method) for arm in runs.arms for part, column in _PARTS.items()]
     return _frame(rows)
 
 
@@ -111,7 +107,9 @@ def _row(runs: Runs, arm: str, part: str, column: str, method: Method) -> dict[s
         "interval": told.interval,
         "r2": r2,
         "residual_bytes": residual,
+        "level": method.level,
         "n_resamples": told.n_resamples,
+        "seed": None if told.n_resamples is None else method.draws.seed,
         "status": told.status,
         "flags": ",".join(sorted(flags)),
         "reason": told.reason,
