@@ -41,6 +41,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--ask", action="store_true", help="wants to know what terminal this is")
     parser.add_argument("--chatty", action="store_true", help="prints all the time")
     parser.add_argument("--grow-mb", type=int, default=0, help="takes memory step by step for a second")
+    parser.add_argument("--name", default="", help="stands in its command line and its daemon's")
     parser.add_argument("--note", help="a file to which it writes what it sees at its start")
     return parser.parse_args()
 
@@ -64,7 +65,7 @@ def main() -> int:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if given.daemon:
-        subprocess.run([sys.executable, "-c", DAEMON, os.environ["HOME"]], check=True)
+        subprocess.run([sys.executable, "-c", DAEMON, given.name], check=True)
     _until(began, given.raw_ms)
     tty.setraw(0)
     out = sys.stdout

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import sys
 import time
+import uuid
 from pathlib import Path
 
 import psutil
@@ -14,6 +16,7 @@ import pytest
 import agentlab as al
 
 LOOKALIKE = Path(__file__).with_name("terminal_lookalike.py")
+NAME = f"lookalike-{uuid.uuid4().hex}"
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +26,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def terminal(*options: object, **settings) -> al.Terminal:
-    command = [sys.executable, "-I", "-S", str(LOOKALIKE), *map(str, options)]
+    command = [sys.executable, "-I", "-S", str(LOOKALIKE), "--name", NAME, *map(str, options)]
     return al.Terminal(command=command, **({"settle": 0.1} | settings))
 
 
@@ -55,13 +58,12 @@ def make(folder: Path, driver: al.Terminal, *, start: float = 20, **how) -> Made
     return Made(folder / "study")
 
 
-def marked() -> list[int]:
-    """Processes that carry the marker of any study and run a look-alike or what it started."""
+def alive() -> list[int]:
+    """Processes of this test's look-alikes, and what those have started."""
     found = []
     for process in psutil.process_iter():
         try:
-            words = process.cmdline()
-            if any(word.endswith("terminal_lookalike.py") or word == "lookalike-daemon" for word in words):
+            if NAME in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process.pid)
         except psutil.Error:
             continue
@@ -83,7 +85,7 @@ def test_first_frame_and_first_input_are_two_things(tmp_path):
     kinds = [event["kind"] for event in made.events]
     assert kinds.index("session.open") < kinds.index("terminal.start")
     assert kinds.index("terminal.exit") < kinds.index("session.close")
-    assert marked() == []
+    assert alive() == []
 
 
 def test_input_that_was_thrown_away_is_typed_again(tmp_path):
@@ -107,7 +109,7 @@ def test_what_never_takes_input_is_not_measured(tmp_path):
     assert made.issues["never_ready"]["discard"]
     assert "1 of 1 session (s1)" in made.issues["never_ready"]["detail"]
     assert made.of("terminal.echo") == [] and made.of("terminal.probe")
-    assert marked() == []
+    assert alive() == []
 
 
 @pytest.mark.parametrize("keep", ["numbers", "content"])
@@ -135,7 +137,7 @@ def test_what_ignores_its_gesture_is_killed_with_its_daemon(tmp_path):
     end = made.one("terminal.exit")
     assert (end["ended_by"], end["exit_code"]) == ("us", -9)
     assert not made.issues
-    assert marked() == []
+    assert alive() == []
 
 
 def notes(folder: Path) -> list[list[str]]:
@@ -228,14 +230,14 @@ def test_two_studies_at_once_leave_each_other_alone(tmp_path):
     )
     short = al.record(scenario, {"a": terminal("--daemon")}, to=tmp_path / "short", **how)
     short.result(timeout=60)
-    left = [pid for pid in marked() if psutil.pid_exists(pid)]
+    left = alive()
     assert len(left) == 4, "two sessions and two daemons of the other study"
     long.result(timeout=60)
     for folder in ("long", "short"):
         made = Made(tmp_path / folder)
         assert made.state["status"] == "complete" and not made.issues, made.state["issues"]
         assert {end["ended_by"] for end in made.of("terminal.exit")} == {"gesture"}
-    assert marked() == []
+    assert alive() == []
 
 
 def test_a_daemon_of_the_users_is_watched_and_never_ended(tmp_path):
@@ -269,7 +271,9 @@ def _words(process: psutil.Process) -> list[str]:
         return []
 
 
-def test_a_terminal_alone_makes_a_run_for_each_number(tmp_path):
+def test_a_terminal_alone_makes_a_run_for_each_number(tmp_path, monkeypatch):
+    record = functools.partial(al.record, quiet=None)
+    monkeypatch.setattr("agentlab.engine.record", record)  # waits for no quiet machine
     recs = asyncio.run(terminal(sessions=(1, 2)).run(to=tmp_path / "alone"))
     assert sorted(json.loads((r / "run.json").read_text())["n_sessions"] for r in runs(tmp_path)) == [1, 2]
     assert len(recs) == 2
@@ -277,3 +281,27 @@ def test_a_terminal_alone_makes_a_run_for_each_number(tmp_path):
 
 def runs(folder: Path) -> list[Path]:
     return sorted((folder / "alone" / "runs").iterdir())
+
+
+def test_a_cancel_while_sessions_leave_is_quick(tmp_path):
+    """The look-alike ignores its keys, for which the driver would wait three seconds."""
+    running = al.record(
+        al.Scenario("look"),
+        {"a": terminal("--stubborn")},
+        to=tmp_path / "study",
+        host="inline",
+        progress="none",
+        quiet=None,
+        runs=1,
+    )
+    memory = tmp_path / "study" / "runs" / "0000-a" / "memory.jsonl"
+    end = time.monotonic() + 30
+    while not memory.exists() or '"end"' not in memory.read_text():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    asked = time.monotonic()
+    running.cancel()
+    running.result(timeout=10)
+    assert time.monotonic() - asked < 2.0
+    assert alive() == []
+    assert Made(tmp_path / "study").one("terminal.exit")["ended_by"] == "us"

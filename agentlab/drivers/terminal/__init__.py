@@ -8,10 +8,12 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from ...agents import bundle
+from ...agents.catalogue import AGENTS
 from ...agents.tui.base import TerminalAgent
 from ...agents.tui.catalogue import find_terminal
 from ...errors import ConfigError
-from ...scenario import Scenario, digest
+from ...scenario import Scenario, Timeouts, digest
 from .. import workspace
 from ..base import Arm, Identity, Opened, RunsAlone, check_kinds
 from . import checks
@@ -145,8 +147,8 @@ class Terminal(RunsAlone):
         Returns
         -------
         Identity
-            A command, arguments and variables of the user as digests. ``sessions`` is not among the
-            settings: further numbers extend a study.
+            A command, arguments and values of variables of the user as digests. ``sessions`` is not among
+            the settings: further numbers extend a study. ``build`` as of :class:`agentlab.AgentCLI`.
 
         Raises
         ------
@@ -160,7 +162,7 @@ class Terminal(RunsAlone):
             "agent": self.agent,
             "command": None if self.command is None else digest(list(self.command)),
             "flags": [digest(flag) if _private(flag) else flag for flag in self.flags],
-            "env": digest(dict(self.env)) if self.env else None,
+            "env": {name: self._shown(name, value) for name, value in sorted(self.env.items())},
             "home": self.home,
             "daemon": self.daemon,
             "settle": self.settle,
@@ -174,8 +176,14 @@ class Terminal(RunsAlone):
             settings |= {name: getattr(self, name) for name in ("window_s", "tolerance", "cap_s")}
         if about is None or self.command is not None:
             return Identity(driver="terminal", version=None, settings=settings)
-        about.locate(self.version)
-        return Identity(driver="terminal", version=self.version or about.version or None, settings=settings)
+        executable = about.locate(self.version)
+        if about.name in AGENTS:
+            settings["build"] = bundle.identity(AGENTS[about.name], executable)
+        return Identity(driver="terminal", version=about.measured_version(self.version), settings=settings)
+
+    def _shown(self, name: str, value: str) -> str:
+        """Return a variable's value where it is one of the agent's known switches, else its digest."""
+        return value if self.about and f"{name}={value}" in self.about.switches else digest(value)
 
     def open(self, arm: Arm) -> AbstractAsyncContextManager[Opened]:
         """Check that the agent can be run; its sessions start with each run.
@@ -212,7 +220,8 @@ class Terminal(RunsAlone):
         Parameters
         ----------
         scenario : Scenario, optional
-            Without turns; its time-outs hold. Default: one that is named after the agent.
+            Without turns; its time-outs hold. Default: one that is named after the agent and allows 120 s for
+            a start.
         to : path, optional
             Study folder; ``studies/<scenario>-<UTC>`` when absent.
 
@@ -225,7 +234,8 @@ class Terminal(RunsAlone):
         ConfigError, StartupError, RecordingError
             As :func:`agentlab.record`.
         """
-        return await super().run(scenario or Scenario(f"terminal-{self.agent or 'command'}"), to=to)
+        name = f"terminal-{self.agent or 'command'}"
+        return await super().run(scenario or Scenario(name, timeouts=Timeouts(start=120)), to=to)
 
 
 def _private(flag: str) -> bool:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ...errors import StartupError
 from ...wire.children import Child, Children
 from ...wire.probe import probe
 from ...wire.pty import PtyReader
@@ -191,7 +192,10 @@ class TerminalSession:
                 return
         if not await self._ended_within(_GESTURE_S):
             self.give_up()
-            await self._child.terminate(0.5)
+            with contextlib.suppress(
+                StartupError
+            ):  # the watchdog is gone; what is left is found by its marker
+                await self._child.terminate(0.5)
 
     def give_up(self) -> None:
         """Hear that it is ended from here, unless it has ended already."""

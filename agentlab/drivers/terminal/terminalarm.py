@@ -87,7 +87,7 @@ class TerminalArm:
                 await fleet.during(self._settle(run, fleet, len(homes)))
                 yield Idle()
             finally:
-                await asyncio.shield(self._end(fleet, children, place, run))
+                await self._end(fleet, children, place, run)
                 if gone := foreign.gone():
                     run.issue("foreign_daemon_gone", ", ".join(gone))
 
@@ -122,11 +122,27 @@ class TerminalArm:
                 await fleet.launch(homes, len(homes), start_s=start_s)
                 await fleet.during(asyncio.sleep(_LINGER_S))
             finally:
-                await asyncio.shield(self._end(fleet, children, None, run))
+                await self._end(fleet, children, None, run)
 
     async def _end(self, fleet: Fleet, children: Children, place: Path | None, run: Run) -> None:
+        """Let the sessions leave, which Cancel cuts short, and end all that is left, which nothing does."""
+        cancelled: asyncio.CancelledError | None = None
         if not self._arm.hurry:
-            await fleet.leave()
+            try:
+                await fleet.leave()
+            except asyncio.CancelledError as error:
+                cancelled = error
+        closing = asyncio.ensure_future(self._close(fleet, children, place, run))
+        while not closing.done():
+            try:
+                await asyncio.wait([closing])
+            except asyncio.CancelledError as error:
+                cancelled = error
+        closing.result()
+        if cancelled is not None:
+            raise cancelled
+
+    async def _close(self, fleet: Fleet, children: Children, place: Path | None, run: Run) -> None:
         fleet.give_up()
         survivors = await children.close(term_s=0.0 if self._arm.hurry else 0.5)
         fleet.close()
