@@ -20,6 +20,7 @@ __all__ = [
     "COST",
     "EXEC_DELAY",
     "EXEC_LOST",
+    "EXEC_REPORT",
     "FILE_TOTAL",
     "FIRST_INPUT",
     "FIRST_INPUT_CPU",
@@ -328,6 +329,10 @@ EXEC_DELAY = Metric(
 EXEC_LOST = Metric(
     name="EXEC_LOST", table="exec", column="lost_bytes", where={"op": "close"}, aggregate="sum",
     unit="bytes", better="lower", label="printed bytes that were lost, per run",
+)  # fmt: skip
+EXEC_REPORT = Metric(
+    name="EXEC_REPORT", table="exec", column="end_delay_ms", aggregate="median", unit="ms", better="lower",
+    label="end of a command to its report, median",
 )  # fmt: skip
 
 #: The four numbers of a schema-2 cache report, defined and named as there.
