@@ -37,6 +37,7 @@ def check_machine() -> Report:
         ("papermill", software.check_batch),
         ("opencode", software.check_opencode),
         ("other agents", software.check_agents),
+        ("terminal agents", software.check_terminals),
         ("node, npm", software.check_node),
         ("git", software.check_git),
         ("browser", software.check_browser),

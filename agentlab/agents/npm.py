@@ -157,7 +157,7 @@ def first_that_runs(executables: list[Path], name: str, version: str, *, says: s
         None has.
     """
     # "codex-cli 0.171.0", "2.1.197 (Claude Code)", "omp/18.1.21", "GitHub Copilot CLI 1.0.102."
-    wanted = re.compile(rf"(?<![\w.-]){re.escape(says or version)}(?![\w-]|\.\w)")
+    wanted = re.compile(rf"(?<![\w.-])v?{re.escape(says or version)}(?![\w-]|\.\w)")
     seen: list[str] = []
     for executable in executables:
         answer = reported_version(executable)

@@ -15,6 +15,7 @@ from ..errors import StartupError
 from . import opencode
 from .catalogue import AGENTS
 from .checkup import Check
+from .tui.catalogue import TERMINALS
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 #: What the agents of the catalogue ask for, and what comes with it.
@@ -215,6 +216,24 @@ def check_agents() -> Check:
             fix=f"agentlab install {absent[0]}" + ("   (each by its name)" if len(absent) > 1 else ""),
         )
     return Check(name="other agents", state="ok", found=found)
+
+
+def check_terminals() -> Check:
+    """Ask which agents that are only used on a terminal are there; none is needed for anything else."""
+    here: list[str] = []
+    absent: list[str] = []
+    for name, terminal in TERMINALS.items():
+        if name in AGENTS:
+            continue
+        try:
+            terminal.locate()
+        except StartupError:
+            absent.append(name)
+        else:
+            here.append(f"{name} {terminal.version}".strip())
+    found = ", ".join(here) or "none installed"
+    optional = f"; optional: {', '.join(absent)}" if absent else ""
+    return Check(name="terminal agents", state="ok", found=found + optional)
 
 
 def check_browser() -> Check:

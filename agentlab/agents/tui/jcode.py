@@ -36,8 +36,6 @@ TERMINAL = TerminalAgent(
     daemon="home",
     daemon_marks=("jcode", "serve"),
     folders={"JCODE_HOME": ".jcode", "JCODE_RUNTIME_DIR": ".jcode"},
-    switches={
-        "JCODE_MEMORY_ENABLED=0": "without its memory of earlier sessions, and the model it loads"
-    },
+    switches={"JCODE_MEMORY_ENABLED=0": "without its memory of earlier sessions, and the model it loads"},
     tested="lookalike",
 )

@@ -42,6 +42,13 @@ def test_every_agent_of_the_catalogue_is_named(bare):
     )
 
 
+def test_nobody_is_scolded_for_terminals_that_nobody_asked_for(bare):
+    said = _check("terminal agents")
+    assert (said.state, said.effect, said.fix) == ("ok", "", "")
+    assert said.found.startswith("none installed; optional: copilot, ")
+    assert "pi" not in said.found.split(", ")
+
+
 @pytest.mark.parametrize(
     ("name", "words", "cure"),
     [
