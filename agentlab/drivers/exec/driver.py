@@ -152,10 +152,13 @@ class _Opened:
                 await Play(sessions, scenario, run, name, folder / name, self.driver.rules).play()
 
         numbered = list(enumerate(self.driver.scenarios().values(), 1))
-        async with asyncio.TaskGroup() as group:
-            for number, scenario in numbered:
-                if not scenario.alone:
-                    group.create_task(play(number, scenario))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for number, scenario in numbered:
+                    if not scenario.alone:
+                        group.create_task(play(number, scenario))
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None  # the others were cancelled by it
         for number, scenario in numbered:
             if scenario.alone:
                 await play(number, scenario)
