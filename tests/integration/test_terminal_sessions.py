@@ -305,3 +305,33 @@ def test_a_cancel_while_sessions_leave_is_quick(tmp_path):
     assert time.monotonic() - asked < 2.0
     assert alive() == []
     assert Made(tmp_path / "study").one("terminal.exit")["ended_by"] == "us"
+
+
+def test_what_a_terminal_was_sent_is_kept_where_it_may_be(tmp_path):
+    from agentlab.drivers.terminal.fleet import Fleet
+    from agentlab.drivers.terminal.homes import make_home
+    from agentlab.wire.children import Children
+    from agentlab.wire.emulator import Emulator
+    from agentlab.wire.ptyfile import read_pty
+
+    async def keep(driver: al.Terminal) -> list[str]:
+        kinds: list[str] = []
+        async with Children() as children:
+            fleet = Fleet(driver, children, lambda kind, **_: kinds.append(kind), keep=tmp_path)
+            await fleet.launch([make_home(driver, tmp_path, 0, tmp_path)], 1, start_s=20)
+            await fleet.leave()
+            await children.close()
+            fleet.close()
+        return kinds
+
+    assert "terminal.echo" in asyncio.run(keep(terminal(cols=90)))
+    file = tmp_path / "pty-s1.bin"
+    assert file.stat().st_mode & 0o777 == 0o600
+    kept = read_pty(file)
+    assert (kept.cols, kept.rows) == (90, 40)
+    screen = Emulator(cols=kept.cols, rows=kept.rows)
+    shown = []
+    for _, data in kept.reads:
+        screen.feed(data)
+        shown.append(screen.screen.shows("> zx91q"))
+    assert any(shown)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Coroutine, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import AgentExited, DriverError
@@ -34,10 +35,12 @@ class Fleet:
         Starts and ends the processes.
     emit : callable
         Takes events, as ``run.emit``.
+    keep : Path, optional
+        Folder for all that the terminals are sent.
     """
 
-    def __init__(self, driver: Terminal, children: Children, emit: Emit) -> None:
-        self._driver, self._children, self._emit = driver, children, emit
+    def __init__(self, driver: Terminal, children: Children, emit: Emit, *, keep: Path | None = None) -> None:
+        self._driver, self._children, self._emit, self._keep = driver, children, emit, keep
         self._services = contextlib.AsyncExitStack()
         self._terminals = contextlib.ExitStack()
         self._sessions: list[TerminalSession] = []
@@ -67,7 +70,7 @@ class Fleet:
             await self._services.enter_async_context(service)
         reader = self._terminals.enter_context(PtyReader())
         for number in range(n_sessions):
-            session = TerminalSession(driver, number + 1, self._children, reader, self._emit)
+            session = TerminalSession(driver, number + 1, self._children, reader, self._emit, self._keep)
             self._sessions.append(session)
             await session.start(homes[number % len(homes)], self._pids)
         await asyncio.gather(*(session.get_ready(start_s) for session in self._sessions))

@@ -7,6 +7,7 @@ import collections
 import contextlib
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import StartupError
@@ -51,6 +52,8 @@ class TerminalSession:
         Reads its terminal.
     emit : callable
         Takes events.
+    keep : Path or None
+        Folder for all that the terminal is sent, as ``pty-s1.bin`` and so on; None: it is not kept.
 
     Attributes
     ----------
@@ -61,12 +64,19 @@ class TerminalSession:
     """
 
     def __init__(
-        self, driver: Terminal, number: int, children: Children, reader: PtyReader, emit: Emit
+        self,
+        driver: Terminal,
+        number: int,
+        children: Children,
+        reader: PtyReader,
+        emit: Emit,
+        keep: Path | None,
     ) -> None:
         self.name = f"s{number}"
+        record = None if keep is None else keep / f"pty-{self.name}.bin"
         self.ready = False
         self.pid: int | None = None
-        self.terminal = VirtualTerminal(reader, cols=driver.cols, rows=driver.rows)
+        self.terminal = VirtualTerminal(reader, cols=driver.cols, rows=driver.rows, record=record)
         self._driver, self._children, self._emit_event = driver, children, emit
         self._loop = asyncio.get_running_loop()
         self._seen: collections.deque[tuple[str, int, dict[str, Any]]] = collections.deque()
