@@ -9,27 +9,52 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from ..errors import ConfigError
-from .base import Agent
 from .cache import cache_home
+from .runtime import search_path
 
 #: What counts as code of a bundle. (The original's set, and Python.)
 _SUFFIXES = (".js", ".cjs", ".mjs", ".json", ".wasm", ".node", ".py")
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 
 
-def identity(agent: Agent, executable: Path) -> dict[str, Any]:
+class Built(Protocol):
+    """What is asked of an agent whose build is told: one of the command line, or of the terminal."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        ...
+
+    @property
+    def runtime(self) -> str | None:
+        """What runs it."""
+        ...
+
+    @property
+    def bundle(self) -> Callable[[Path], Path]:
+        """Folder of its code, of an executable."""
+        ...
+
+
+def identity(agent: Built, executable: Path) -> dict[str, Any]:
     """Say which build of an agent is installed.
 
     Parameters
     ----------
-    agent : Agent
-        Of the catalogue.
+    agent : Built
+        Of a catalogue.
     executable : pathlib.Path
-        As :meth:`Agent.locate` returns it.
+        As its ``locate`` returns it.
 
     Returns
     -------
@@ -63,7 +88,7 @@ def identity(agent: Agent, executable: Path) -> dict[str, Any]:
     }
 
 
-def _digests(agent: Agent, entry: Path, folder: Path, files: list[Path]) -> dict[str, Any]:
+def _digests(agent: Built, entry: Path, folder: Path, files: list[Path]) -> dict[str, Any]:
     marks = [(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in (entry, *files)]
     state = hashlib.sha256(json.dumps(marks).encode()).hexdigest()
     kept = cache_home() / "identities" / f"{agent.name}-{state[:16]}.json"
@@ -101,11 +126,12 @@ def _packages(executable: Path) -> str | None:
     return None
 
 
-def _runtime_version(agent: Agent, executable: Path) -> str | None:
+def _runtime_version(agent: Built, executable: Path) -> str | None:
     if agent.runtime is None:
         return None
     own = executable.parent / "venv" / "bin" / "python"
-    program = shutil.which("node") if agent.runtime == "node" else str(own)
+    path = search_path(executable)
+    program = str(own) if agent.runtime == "python" else shutil.which(agent.runtime, path=path)
     if program is None:
         return None
     try:

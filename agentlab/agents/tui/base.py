@@ -148,6 +148,22 @@ class TerminalAgent:
     launched: Callable[[Path], Path] = lambda executable: executable
     asks_version: tuple[str, ...] = ("--version",)
 
+    @property
+    def runtime(self) -> str | None:
+        """What runs the pinned version; None: nothing but itself."""
+        return self.release(self.version).runtime
+
+    @property
+    def bundle(self) -> Callable[[Path], Path]:
+        """Folder that holds the code that is run, of what is started."""
+        return self._bundle
+
+    def _bundle(self, executable: Path) -> Path:
+        module = self.release(self.version).module
+        found = sorted((executable.parent / "venv").glob(f"lib/python*/site-packages/{module or '-'}"))
+        packages = (folder for folder in executable.parents if (folder / "package.json").is_file())
+        return found[-1] if found else next(packages, executable.parent)
+
     def check_idle(self, *, who: str = "Terminal") -> None:
         """Refuse an agent that shows no prompt without its maker's server.
 

@@ -6,6 +6,7 @@ session of its own, from a copy of itself. They outlive the terminal and serve l
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -52,7 +53,7 @@ TERMINAL = TerminalAgent(
     name=AGENT.name,
     title=AGENT.title,
     version=AGENT.version,
-    release=lambda _version: release_of(AGENT),
+    release=lambda _version: dataclasses.replace(release_of(AGENT), runtime="node"),
     prepare=prepare,
     argv=lambda setup: [str(setup.executable), *setup.flags],
     daemon="home",

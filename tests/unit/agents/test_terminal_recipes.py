@@ -13,6 +13,7 @@ import yaml
 import agentlab
 from agentlab.agents import installable, npm, runtime
 from agentlab.agents.base import Setup, environment
+from agentlab.agents.bundle import identity
 from agentlab.agents.cache import agent_folder
 from agentlab.agents.catalogue import AGENTS
 from agentlab.agents.tui.base import DUMMY_KEY, TerminalSetup
@@ -259,3 +260,25 @@ def test_what_says_another_version_is_known_by_it(tmp_path, monkeypatch):
     monkeypatch.setattr(npm, "reported_version", lambda executable: "1.0.1")
     release = TERMINALS["grok_cli"].release("0.0.34")
     assert npm.first_that_runs([tmp_path], "grok_cli", "0.0.34", says=release.says) == tmp_path
+
+
+@pytest.mark.parametrize("source", ["npm", "pypi", "native"])
+def test_a_build_on_a_terminal_is_told_by_its_package(source, tmp_path, monkeypatch):
+    monkeypatch.setenv("AGENTLAB_CACHE", str(tmp_path))
+    entry, code, name = {
+        "npm": ("node_modules/x/dist/cli.js", "node_modules/x/lib/a.js", "grok_cli"),
+        "pypi": ("aider", "venv/lib/python3.11/site-packages/aider/main.py", "aider"),
+        "native": ("node_modules/x/bin/droid", "node_modules/x/bin/part.wasm", "droid"),
+    }[source]
+    for file in (entry, code, "node_modules/y/package.json"):
+        (tmp_path / "t" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "t" / file).write_text("one")
+    if source == "npm":
+        (tmp_path / "t" / "node_modules" / "x" / "package.json").write_text("{}")
+    first = identity(TERMINALS[name], tmp_path / "t" / entry)
+    (tmp_path / "t" / "node_modules" / "y" / "package.json").write_text("another package's")
+    assert identity(TERMINALS[name], tmp_path / "t" / entry) == first
+    (tmp_path / "t" / code).write_text("two!")
+    second = identity(TERMINALS[name], tmp_path / "t" / entry)
+    assert second["bundle_sha256"] != first["bundle_sha256"]
+    assert second["entry_sha256"] == first["entry_sha256"]
