@@ -147,6 +147,13 @@ class PtyReader:
         self._bell.close()
         self._ring.close()
 
+    @property
+    def cpu_s(self) -> float | None:
+        """CPU seconds that reading and looking have cost so far; None when the thread does not run."""
+        if not self._running or self._thread.ident is None:
+            return None
+        return time.clock_gettime(time.pthread_getcpuclockid(self._thread.ident))
+
     def add(self, fd: int, taker: Taker) -> None:
         """Begin to read a terminal.
 

@@ -110,10 +110,10 @@ async def test_the_window_has_its_size_and_tells_it_in_every_way(reader: PtyRead
 
 async def test_a_new_size_reaches_the_program(reader: PtyReader) -> None:
     code = """
-    import os, signal
+    import os, signal, time
     signal.signal(signal.SIGWINCH, lambda *_: print(tuple(os.get_terminal_size()), flush=True))
     print("ready", flush=True)
-    while True: signal.pause()
+    while True: time.sleep(0.02)
     """
     async with running(reader, code, cols=80, rows=24) as (terminal, _):
         assert await terminal.wait(lambda screen: screen.shows("ready"), timeout_s=10)
@@ -196,6 +196,8 @@ async def test_all_terminals_are_read_while_the_loop_is_busy(reader: PtyReader) 
             assert time.monotonic() < deadline
             time.sleep(0.05)  # the loop does nothing all the while
         assert one.n_bytes == other.n_bytes == 12 * 100_000 + 5
+        spent = reader.cpu_s
+        assert spent is not None and 0.01 < spent < 20
     assert reader.worst_turn_ns > 0
 
 
@@ -285,7 +287,7 @@ def test_a_terminal_that_is_read_by_nobody_any_more_can_be_closed() -> None:
     with PtyReader() as reader:
         terminal = VirtualTerminal(reader)
     terminal.close()
-    assert terminal.ended.done()
+    assert terminal.ended.done() and reader.cpu_s is None
 
 
 def test_the_thread_and_its_descriptors_go_with_the_context() -> None:
