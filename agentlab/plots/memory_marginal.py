@@ -10,7 +10,7 @@ from ..errors import ConfigError
 from . import words
 from .canvas import caption, caption_height, new_figure
 from .memory_runs import MIB, PRESSURE, Measured, RunCurve, both_figures
-from .published import Published, draw_published, note
+from .published import Published, draw_published, note, only_up_to
 from .rows import split_flags
 from .style import INK, MUTED, ArmStyle, arm_styles, dress
 
@@ -94,6 +94,8 @@ def draw_marginal(
         )
     lines, level = _fit(recs)
     points = [one for one in measured.curves if one.n_sessions is not None and one.level("anon") is not None]
+    if published is not None:
+        published = only_up_to(published, max((p.n_sessions for p in points if p.n_sessions), default=0))
     notes = _notes(points, lines, level, measured, published)
     target = ax
     if target is None:

@@ -10,7 +10,7 @@ from . import words
 from .arms import arm_legend
 from .canvas import caption, caption_height, new_figure
 from .memory_runs import PRESSURE, Measured, RunCurve, both_figures
-from .published import Published, draw_levels, note
+from .published import Published, draw_levels, note, only_at
 from .style import INK, MUTED, ArmStyle, arm_styles, dress
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def draw_ramp(measured: Measured, published: list[Published] | None, ax: Axes | 
     matplotlib.axes.Axes
     """
     groups = _groups(measured)
+    if published is not None:
+        published = only_at(published, [(group.arm, group.n_sessions) for group in groups])
     if not groups:
         return _empty(measured.coverage, ax)
     notes = _notes(groups, measured, published)
@@ -80,7 +82,7 @@ def draw_ramp(measured: Measured, published: list[Published] | None, ax: Axes | 
             ends.append((end, f"{group.arm}, {group.name}" if several and group.name else group.name))
     target.set_ylim(bottom=0)
     target.set_xlim(left=0)
-    draw_levels(target, _of_counts(published or [], groups), styles)
+    draw_levels(target, published or [], styles)
     name_ends(target, ends)
     target.set_xlabel("s since launch")
     target.set_ylabel("PSS + SwapPSS (MiB)")
@@ -173,16 +175,6 @@ def name_ends(ax: Axes, ends: list[tuple[float, str]], *, size: float = 6.8) -> 
             )  # fmt: skip
 
 
-def _of_counts(published: list[Published], groups: list[_Group]) -> list[Published]:
-    """Keep the figures for numbers of sessions that are drawn of the same arm."""
-    drawn = {(group.arm, group.n_sessions) for group in groups}
-    kept = [
-        dataclasses.replace(one, points=tuple(p for p in one.points if (one.arm, p[0]) in drawn))
-        for one in published
-    ]
-    return [one for one in kept if one.points]
-
-
 def _notes(groups: list[_Group], measured: Measured, published: list[Published] | None) -> list[str]:
     said = "Thin: a run. Bold: median of the runs where all are sampled."
     if any(curve.ready_s is not None for group in groups for curve in group.used):
@@ -190,7 +182,7 @@ def _notes(groups: list[_Group], measured: Measured, published: list[Published] 
     if len(groups) == 1:
         said += " Areas: anonymous memory, and above it pages of files."
     pressed = _pressure(measured)
-    sources = note(_of_counts(published or [], groups), asked=published is not None)
+    sources = note(published or [], asked=published is not None)
     return [said, *pressed, *measured.coverage, *sources]
 
 

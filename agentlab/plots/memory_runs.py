@@ -136,6 +136,8 @@ def measured(frame_or_recs: Any) -> Measured:  # noqa: ANN401
     keys = [key for key in ("study", "run_id") if key in memory]
     pressed = _pressed(runs, keys)
     slow = memory[(memory["lane"] == "slow").fillna(value=False)] if "lane" in memory else memory
+    if "phase" in slow:  # its sessions are being ended
+        slow = slow[(slow["phase"] != "end").fillna(value=True)]
     eligible = _true(slow, "eligible", default=True)
     curves = [
         _curve(own, spawned.get(key), pressed=key in pressed)

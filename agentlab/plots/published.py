@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
@@ -82,6 +82,48 @@ def _said(row: pd.Series[Any], keys: Sequence[str]) -> str:
     source = " ".join(known[key] for key in ("source", "source_version") if key in known)
     tool = " ".join(known[key] for key in ("tool", "version") if key in known)
     return f"{source}: {tool}" + (f" ({known['note']})" if "note" in known else "")
+
+
+def only_at(published: Sequence[Published], counts: Collection[tuple[str, int | None]]) -> list[Published]:
+    """Keep the figures for numbers of sessions at which the same arm was measured.
+
+    Parameters
+    ----------
+    published : sequence of Published
+        What.
+    counts : collection of (str, int or None)
+        Arms and their numbers of sessions.
+
+    Returns
+    -------
+    list of Published
+    """
+    return _kept(published, lambda one, n: (one.arm, n) in counts)
+
+
+def only_up_to(published: Sequence[Published], most: int) -> list[Published]:
+    """Keep the figures for numbers of sessions that are not above those that were measured.
+
+    Parameters
+    ----------
+    published : sequence of Published
+        What.
+    most : int
+        Largest number of sessions that was measured.
+
+    Returns
+    -------
+    list of Published
+    """
+    return _kept(published, lambda _, n: n <= most)
+
+
+def _kept(published: Sequence[Published], keep: Callable[[Published, int], bool]) -> list[Published]:
+    chosen = [
+        dataclasses.replace(one, points=tuple(point for point in one.points if keep(one, point[0])))
+        for one in published
+    ]
+    return [one for one in chosen if one.points]
 
 
 def draw_published(ax: Axes, published: Sequence[Published], styles: Mapping[str, ArmStyle]) -> None:

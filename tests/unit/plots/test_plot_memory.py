@@ -81,6 +81,12 @@ def test_unknown_sums_are_left_out_and_never_zero() -> None:
     assert [t for t, _ in bold(plot_memory(frame))[0]] == [0.0, 1.0, 3.0, 4.0]
 
 
+def test_what_is_sampled_while_sessions_are_ended_is_no_part_of_the_ramp() -> None:
+    frame = memory_frame(arms=("pi",), sessions=(1,), runs=1)
+    frame.loc[4, ["phase", "settled", "total_bytes"]] = ["end", False, 0]
+    assert bold(plot_memory(frame))[0][-1] == (3.0, 125.0)
+
+
 def test_discarded_runs_are_counted_and_pressed_ones_drawn_apart(recs, look) -> None:
     runs = recs.runs
     reason = runs["reason"].fillna("")
