@@ -207,6 +207,9 @@ def read_run(folder: Path, *, study: str, planned_turns: int | None = None) -> R
         raise RecordingError(f"{folder / 'run.json'} lacks {', '.join(missing)}: it is no run of agentlab")
     under_way = raw["status"] == "running" and _alive(folder)
     doubts = _judge(folder, alive=under_way)
+    if raw.get("memory") is not None and not (folder / MEMORY).exists():
+        # the other tables do not rest on it, and metrics of memory find nothing
+        doubts.append(Issue(code="recording_missing", detail=MEMORY, source="reader"))
     if raw["status"] == "running" and not under_way:
         doubts.append(Issue(code="unfinished", detail="no end was written", discard=True, source="reader"))
     return run_of(raw, folder, study=study, planned_turns=planned_turns, doubts=doubts)
