@@ -21,6 +21,7 @@ __all__ = [
     "EXEC_DELAY",
     "EXEC_LOST",
     "EXEC_REPORT",
+    "EXEC_SURVIVORS",
     "FILE_TOTAL",
     "FIRST_INPUT",
     "FIRST_INPUT_CPU",
@@ -331,8 +332,12 @@ EXEC_LOST = Metric(
     unit="bytes", better="lower", label="printed bytes that were lost, per run",
 )  # fmt: skip
 EXEC_REPORT = Metric(
-    name="EXEC_REPORT", table="exec", column="end_delay_ms", aggregate="median", unit="ms", better="lower",
-    label="end of a command to its report, median",
+    name="EXEC_REPORT", table="exec", column="end_delay_ms", where={"state": "exited"}, aggregate="median",
+    unit="ms", better="lower", label="end of a command to its report, median",
+)  # fmt: skip
+EXEC_SURVIVORS = Metric(
+    name="EXEC_SURVIVORS", table="exec", column="survivors", where={"op": "close"}, aggregate="sum",
+    unit="processes", better="lower", label="processes alive after the close, per run",
 )  # fmt: skip
 
 #: The four numbers of a schema-2 cache report, defined and named as there.
