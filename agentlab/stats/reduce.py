@@ -85,7 +85,7 @@ def _reduce(
     if kind in ("count", "sum"):
         a, b, has_data = used.sum(x), ones, n_missing == 0
     elif kind == "max":
-        a, b = used.max(x), ones
+        a, b, has_data = used.max(x), ones, has_data & (n_missing == 0)  # the unknown may be the largest
     elif kind == "slope":
         dx, dy = used.centred(x), used.centred(y)
         a, b = used.sum(dx * dy), used.sum(dy * dy)
