@@ -468,8 +468,11 @@ async def test_closing_twice_and_after_the_end(sessions: ExecSessions):
     assert (await sessions.close(result.session)).ended_by == "close"
 
 
-async def test_a_command_whose_leader_is_killed_is_ended_and_its_code_unknown(sessions: ExecSessions):
-    result = await sessions.run("echo $$; echo last; exec sleep 60", tty=False, yield_s=0.1)
+@BOTH
+async def test_a_command_whose_leader_is_killed_is_ended_and_its_code_unknown(
+    sessions: ExecSessions, tty: bool
+):
+    result = await sessions.run("echo $$; trap '' HUP; sleep 60; sleep 61", tty=tty, yield_s=0.1)
     pid = await number(sessions, result)
     os.kill(int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]), signal.SIGKILL)
     result = await sessions.poll(result.session, yield_s=10)
@@ -484,6 +487,36 @@ async def test_without_the_starting_process_what_runs_is_still_heard(sessions: E
     assert (await sessions.poll(result.session)).exit_code == 4
     with pytest.raises(StartupError, match="has ended"):
         await sessions.run("true")
+
+
+async def test_without_the_watchdog_sessions_end_all_the_same(tmp_path: Path):
+    async with ExecSessions(env={"HOME": str(tmp_path)}) as sessions:
+        first = await sessions.run("echo $$; exec sleep 60", yield_s=0.1)
+        second = await sessions.run("echo $$; exec sleep 60", tty=False, yield_s=0.1)
+        pids = [await number(sessions, first), await number(sessions, second)]
+        os.kill(sessions.pid, signal.SIGKILL)
+        assert (await sessions.close(first.session)).exit_code == -15
+        assert not alive(pids[0])
+        assert alive(pids[1])
+    assert sessions.survivors == ()
+    assert await gone(pids[1])
+
+
+async def test_nothing_stays_open(tmp_path: Path):
+    before = len(os.listdir("/proc/self/fd"))
+    async with ExecSessions(env={"HOME": str(tmp_path)}) as sessions:
+        open_ = len(os.listdir("/proc/self/fd"))
+        for tty in (True, False):
+            for command in ("true", "seq 10000", "(sleep 0.05; echo late) &", "sleep 60"):
+                result = await sessions.run(command, tty=tty, yield_s=0.1)
+                await sessions.close(result.session)
+        del result
+        assert len(os.listdir("/proc/self/fd")) == open_
+        await sessions.run("sleep 60", yield_s=0.1)
+        await sessions.run("sleep 60", tty=False, yield_s=0.1)
+    assert list(tmp_path.glob("agentlab-*")) == []
+    assert threading.active_count() == 1 or "agentlab-exec" not in {t.name for t in threading.enumerate()}
+    assert len(os.listdir("/proc/self/fd")) <= before + 2  # spools of what nobody asked for
 
 
 # -- limits and refusals

@@ -9,18 +9,19 @@ import signal
 import time
 
 from ...wire.procfs import Procfs, Stat
+from ...wire.procid import ProcessId
 
 TERM_S = 0.2
 _KILL_S = 3.0
 _LOOK_S = 0.01
 
 
-def members(leader: int, *, watchdog: int) -> list[Stat]:
+def members(leader: ProcessId, *, watchdog: int) -> list[Stat]:
     """List the live processes of a session.
 
     Parameters
     ----------
-    leader : int
+    leader : ProcessId
         Its leader, which is not a member: whatever the command started is its descendant, also with a process
         session of its own.
     watchdog : int
@@ -32,37 +33,27 @@ def members(leader: int, *, watchdog: int) -> list[Stat]:
     list of Stat
         Parents before children.
     """
-    table = Procfs().table()
     children: dict[int, list[Stat]] = {}
-    for stat in table.values():
-        if stat.counts:
-            children.setdefault(stat.ppid, []).append(stat)
-
-    def below(root: int) -> list[Stat]:
-        found = list(children.get(root, ()))
-        for stat in found:
-            found += children.get(stat.pid, ())
-        return found
-
-    found = {stat.pid: stat for stat in below(leader)} if _is_below(leader, watchdog, table) else {}
-    found |= {stat.pid: stat for stat in below(watchdog) if stat.sid == leader}
-    found.pop(leader, None)
-    return list(found.values())
+    for stat in Procfs().table().values():
+        children.setdefault(stat.ppid, []).append(stat)
+    if leader.alive():
+        return _below(leader.pid, children)
+    return [stat for stat in _below(watchdog, children) if stat.sid == leader.pid]
 
 
-def _is_below(pid: int, root: int, table: dict[int, Stat]) -> bool:
-    """Say whether a number still means the process it was given to."""
-    while pid in table and pid != root:
-        pid = table[pid].ppid
-    return pid == root
+def _below(root: int, children: dict[int, list[Stat]]) -> list[Stat]:
+    found = list(children.get(root, ()))
+    for stat in found:
+        found += children.get(stat.pid, ())
+    return found
 
 
-async def end(leader: int, *, watchdog: int, term_s: float = TERM_S) -> tuple[str, ...]:
+async def end(leader: ProcessId, *, watchdog: int, term_s: float = TERM_S) -> tuple[str, ...]:
     """End all of a session: SIGTERM, and SIGKILL to what is left, again and again.
 
     Parameters
     ----------
-    leader, watchdog : int
+    leader, watchdog
         As for :func:`members`.
     term_s : float, default 0.2
         Seconds between the two.
@@ -74,7 +65,7 @@ async def end(leader: int, *, watchdog: int, term_s: float = TERM_S) -> tuple[st
     """
     alive = members(leader, watchdog=watchdog)
     _send(alive, signal.SIGTERM)
-    _send([stat for stat in alive if stat.state == "T"], signal.SIGCONT)  # stopped ones hear it only then
+    _send(alive, signal.SIGCONT)  # stopped ones hear it only then
     deadline = time.monotonic() + term_s
     while alive and time.monotonic() < deadline:
         await asyncio.sleep(_LOOK_S)
@@ -87,14 +78,14 @@ async def end(leader: int, *, watchdog: int, term_s: float = TERM_S) -> tuple[st
     return tuple(f"{stat.pid} {stat.name}" for stat in alive)
 
 
-def interrupt(group: int, *, leader: int, watchdog: int) -> None:
+def interrupt(group: int, *, leader: ProcessId, watchdog: int) -> None:
     """Send SIGINT to a process group of a session, if anything of it is alive.
 
     Parameters
     ----------
     group : int
         Process group.
-    leader, watchdog : int
+    leader, watchdog
         As for :func:`members`.
     """
     if any(stat.pgid == group for stat in members(leader, watchdog=watchdog)):

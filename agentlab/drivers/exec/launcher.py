@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 from ...errors import StartupError
 from ...wire.children import Children
 from ...wire.marked import MARKER
+from ...wire.procid import ProcessId
 from . import leader
 
 
 class Started(NamedTuple):
     """A command that runs: its leader, itself, and when it was started (ns)."""
 
-    leader: int
+    leader: ProcessId
     pid: int
     t: int
 
@@ -144,7 +145,8 @@ class Launcher:
     def _hear(self, report: dict[str, Any]) -> None:
         number = report["id"]
         if "leader" in report:
-            self._watches[number].begun(Started(report["leader"], report["pid"], report["t"]))
+            started = Started(ProcessId.of(report["leader"]), report["pid"], report["t"])
+            self._watches[number].begun(started)
             self._starting.pop(number).set_result(None)
         elif "error" in report:
             self._starting.pop(number).set_exception(

@@ -61,7 +61,8 @@ class LoopThread:
             left = asyncio.all_tasks(self._loop)
             for task in left:
                 task.cancel()
-            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            if left:
+                self._loop.run_until_complete(asyncio.wait(left))
         finally:
             asyncio.set_event_loop(None)
             self._loop.close()

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from ...wire.procid import ProcessId
 from . import ladder
 from .launcher import Ended, Launcher, Started, Watch
 from .spool import Spool, Taken
@@ -114,8 +115,9 @@ class Session:
         try:
             await asyncio.wait_for(self._ended.wait(), seconds)
         except TimeoutError:
-            self._stream.drain()
-            self.unsent_bytes = self._stream.unsent_bytes
+            if not self.gone:
+                self._stream.drain()
+                self.unsent_bytes = self._stream.unsent_bytes
 
     def type(self, data: bytes) -> None:
         """Type into the command.
@@ -210,7 +212,7 @@ class Session:
             self._ender = ender
             self._ending = asyncio.create_task(self._end_all(self._started.leader))
 
-    async def _end_all(self, leader: int) -> None:
+    async def _end_all(self, leader: ProcessId) -> None:
         """End it; only then is its end told, so that whoever hears of it finds nothing alive."""
         self.survivors = await ladder.end(leader, watchdog=self._launcher.children.pid)
         if not self.survivors:
@@ -250,7 +252,7 @@ class Session:
         else:
             self._hang_up()
 
-    async def _after_the_leader(self, leader: int) -> None:
+    async def _after_the_leader(self, leader: ProcessId) -> None:
         self.survivors = await ladder.end(leader, watchdog=self._launcher.children.pid, term_s=0.0)
         self._hang_up()
 
@@ -261,5 +263,6 @@ class Session:
         self._exit = self._exit or Outcome(None, self._ender, time.monotonic_ns())
         self._tell()
         self._stream.close()
+        del self._stream  # it holds the spool, which is to be gone once the last result is
         self.gone = True
         self._left.set()
