@@ -78,6 +78,7 @@ class TerminalSession:
         self.pid: int | None = None
         self.terminal = VirtualTerminal(reader, cols=driver.cols, rows=driver.rows, record=record)
         self._driver, self._children, self._emit_event = driver, children, emit
+        self._reader = reader
         self._loop = asyncio.get_running_loop()
         self._seen: collections.deque[tuple[str, int, dict[str, Any]]] = collections.deque()
         self._typed: list[int] = []
@@ -230,7 +231,8 @@ class TerminalSession:
             return
         self._end.cancel()
         self._emit("terminal.queries", **self.terminal.queries())
-        self._emit("terminal.output", n_bytes=self.terminal.n_bytes, n_reads=self.terminal.n_reads)
+        sizes = {"n_bytes": self.terminal.n_bytes, "n_reads": self.terminal.n_reads}
+        self._emit("terminal.output", **sizes, late_ms=self._reader.worst_turn_ns / 1e6)
         told = {"exit_code": child.returncode} if child.returncode is not None else {}
         tail = self.terminal.tail.decode(errors="replace")
         self._emit(
