@@ -21,6 +21,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol
 
+from ..errors import StartupError
+
 #: Pixels of a character cell: width, height. Told by the kernel and by the terminal's answers alike.
 CELL = (8, 16)
 _READ = 1 << 16
@@ -45,10 +47,18 @@ class Pty:
         Our end, non-blocking.
     path : str
         The other end, as a device file.
+
+    Raises
+    ------
+    StartupError
+        The system has none left, or this process no descriptor.
     """
 
     def __init__(self, *, cols: int = 120, rows: int = 40) -> None:
-        self.master, self._slave = os.openpty()
+        try:
+            self.master, self._slave = os.openpty()
+        except OSError as error:
+            raise StartupError(f"no pseudo-terminal can be opened: {error}", phase="startup") from error
         os.set_blocking(self.master, False)
         self.path = os.ttyname(self._slave)
         self.resize(cols, rows)

@@ -49,7 +49,7 @@ class VirtualTerminal:
     raw : Future of int
         The line discipline neither echoes nor edits; looked at with each read and every 20 ms.
     ended : Future of int
-        Nobody has the program's end open any more.
+        Nobody has the program's end open any more. It holds an exception when looking at the output failed.
     n_bytes, n_reads : int
         What was read so far.
     tail : bytes
@@ -262,9 +262,12 @@ class VirtualTerminal:
         """Hear of the end."""
         with self._lock:
             watched, self._watched = self._watched, []
-            if self._writer is not None:
-                self._writer.close()
-                self._writer = None
+            writer, self._writer = self._writer, None
+        try:
+            if writer is not None:
+                writer.close()
+        except OSError as fault:  # a full disk shows when the buffer is written
+            error = error or fault
         if not self.ended.done():
             if error is None:
                 self.ended.set_result(t)
