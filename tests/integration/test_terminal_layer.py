@@ -282,8 +282,7 @@ def test_a_process_without_descriptors_left_is_told_so() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 1, hard))
     try:
         with pytest.raises(StartupError, match="no pseudo-terminal can be opened"):
-            for _ in range(1000):
-                opened.append(Pty())
+            opened.extend(Pty() for _ in range(1000))
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         for pty in opened:
