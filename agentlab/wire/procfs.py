@@ -9,14 +9,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 #: Bytes of a page, and clock ticks in a second, of this kernel.
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
-_CHUNK = 8192
+_CHUNK = 4096
+_ENDED = (b"Z", b"X", b"x")
 _KERNEL_THREAD = 0x00200000  # PF_KTHREAD of include/linux/sched.h
 _SIZES = tuple(
     b"\n%s:" % name for name in (b"Pss", b"SwapPss", b"Pss_Anon", b"Pss_File", b"Pss_Shmem", b"Rss")
@@ -24,7 +25,7 @@ _SIZES = tuple(
 
 
 class Stat(NamedTuple):
-    """One process, of ``/proc/PID/stat`` (see proc(5)).
+    """One live process of a program, of ``/proc/PID/stat`` (see proc(5)).
 
     Parameters
     ----------
@@ -32,10 +33,6 @@ class Stat(NamedTuple):
         Process, parent, process group, session.
     name : str
         Name of the program, at most 15 bytes; never its arguments.
-    state : str
-        One letter; ``Z`` and ``X`` have ended.
-    flags : int
-        Flags of the kernel.
     cpu_ticks : int
         User and system time of its threads, in clock ticks.
     n_threads : int
@@ -47,21 +44,14 @@ class Stat(NamedTuple):
     """
 
     pid: int
-    name: str
-    state: str
     ppid: int
     pgid: int
     sid: int
-    flags: int
+    name: str
     cpu_ticks: int
     n_threads: int
     start: int
     rss_bytes: int
-
-    @property
-    def counts(self) -> bool:
-        """Whether it is a live process of a program: no zombie and no thread of the kernel."""
-        return self.state not in "ZXx" and not self.flags & _KERNEL_THREAD
 
 
 class Rollup(NamedTuple):
@@ -145,21 +135,19 @@ class Procfs:
         """Whether this system shows its processes."""
         return os.path.exists(f"{self.root}/self/stat")  # noqa: PTH110
 
-    def table(self, *, without: Container[int] = ()) -> dict[int, Stat]:
-        """List all processes of the machine in one pass; about 10 us for each.
+    def pids(self) -> set[int]:
+        """List all process ids, of threads of the kernel too."""
+        return {int(name) for name in os.listdir(self.root) if name.isdecimal()}  # noqa: PTH208 (often)
 
-        Parameters
-        ----------
-        without : container of int, optional
-            Process ids that are not looked at.
+    def table(self) -> dict[int, Stat]:
+        """Look at all processes of the machine; about 10 us for each.
 
         Returns
         -------
         dict of int to Stat
-            By process id; without those that ended meanwhile.
+            By process id; without zombies, threads of the kernel and what ended meanwhile.
         """
-        names = os.listdir(self.root)  # noqa: PTH208 (twenty times a second)
-        return self.stats(pid for name in names if name.isdecimal() and (pid := int(name)) not in without)
+        return self.stats(self.pids())
 
     def stats(self, pids: Iterable[int]) -> dict[int, Stat]:
         """Look at some processes.
@@ -172,45 +160,17 @@ class Procfs:
         Returns
         -------
         dict of int to Stat
-            By process id; without those that are gone.
+            As :meth:`table`.
         """
-        return {stat.pid: stat for stat in map(self.stat, pids) if stat is not None}
-
-    def stat(self, pid: int) -> Stat | None:
-        """Look at one process.
-
-        Parameters
-        ----------
-        pid : int
-            Process id.
-
-        Returns
-        -------
-        Stat or None
-            None: it is gone.
-        """
-        try:
-            data = self._read(f"{self.root}/{pid}/stat")
-        except OSError:
-            return None
-        end = data.rfind(b")")
-        name = data[data.find(b"(") + 1 : end].decode("utf-8", "replace")
-        f = data[end + 2 :].split(None, 22)
-        if len(f) < 22:
-            return None
-        return Stat(
-            pid,
-            name,
-            f[0].decode(),
-            int(f[1]),
-            int(f[2]),
-            int(f[3]),
-            int(f[6]),
-            int(f[11]) + int(f[12]),
-            int(f[17]),
-            int(f[19]),
-            int(f[21]) * PAGE_BYTES,
-        )
+        found: dict[int, Stat] = {}
+        for pid in pids:
+            try:
+                data = self._read(f"{self.root}/{pid}/stat")
+            except OSError:
+                continue
+            if (stat := parse_stat(pid, data)) is not None:
+                found[pid] = stat
+        return found
 
     def rollup(self, pid: int) -> Rollup | None:
         """Read what a process holds.
@@ -290,6 +250,38 @@ class Procfs:
         return None
 
 
+def parse_stat(pid: int, data: bytes) -> Stat | None:
+    """Read the text of ``stat``.
+
+    Parameters
+    ----------
+    pid : int
+        Process id.
+    data : bytes
+        As the kernel spells it; the name in brackets may hold anything.
+
+    Returns
+    -------
+    Stat or None
+        None: it has ended, or is a thread of the kernel.
+    """
+    end = data.rfind(b")")
+    f = data[end + 2 :].split(None, 22)
+    if len(f) < 22 or f[0] in _ENDED or int(f[6]) & _KERNEL_THREAD:
+        return None
+    return Stat(
+        pid,
+        ppid=int(f[1]),
+        pgid=int(f[2]),
+        sid=int(f[3]),
+        name=data[data.find(b"(") + 1 : end].decode("utf-8", "replace"),
+        cpu_ticks=int(f[11]) + int(f[12]),
+        n_threads=int(f[17]),
+        start=int(f[19]),
+        rss_bytes=int(f[21]) * PAGE_BYTES,
+    )
+
+
 def parse_rollup(data: bytes) -> Rollup:
     r"""Read the text of ``smaps_rollup``.
 
@@ -307,12 +299,8 @@ def parse_rollup(data: bytes) -> Rollup:
     >>> parse_rollup(b"00400000-7fff ---p 00000000 00:00 0    [rollup]\nRss:    12 kB\nPss:     4 kB\n")
     Rollup(pss=4096, swap_pss=None, anon=None, file=None, shmem=None, rss=12288)
     """
-    return Rollup(*[_size(data, key) for key in _SIZES])
-
-
-def _size(data: bytes, key: bytes) -> int | None:
-    at = data.find(key)
-    if at < 0:
-        return None
-    at += len(key)
-    return int(data[at : data.index(b"k", at)]) << 10
+    sizes: list[int | None] = []
+    for key in _SIZES:
+        at = data.find(key)
+        sizes.append(None if at < 0 else int(data[at + len(key) : data.index(b"k", at)]) << 10)
+    return Rollup(*sizes)

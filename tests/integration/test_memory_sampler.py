@@ -307,7 +307,7 @@ async def test_a_killed_watchdog_does_not_hide_what_it_left(log):
         sampling = MemorySampler(log.append, lambda: owned, slow_s=0.05, cgroup=False)
         sampling.start()
         child = await children.spawn([sys.executable, "-c", HOLD, "5"], env=ENV)
-        await until(lambda: child.pid in log.pids())
+        await until(lambda: log.of("memory.process", pid=child.pid, root=True, tagged=True))
         os.kill(children.pid, signal.SIGSTOP)  # it cannot sweep
         os.kill(children.pid, signal.SIGKILL)
         owned.clear()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...wire import watchdog
 from ...wire.marked import MARKER
@@ -15,8 +14,7 @@ _MOST_TAGS = 4096
 _YOUNG_TICKS = TICKS  # a process that has just been forked may still become another program
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """One process of a run and how it was found.
 
     Parameters
@@ -42,6 +40,11 @@ class Member:
     tagged: bool | None
     in_cgroup: bool | None
 
+    @property
+    def facts(self) -> tuple[object, ...]:
+        """What its ``memory.process`` record says, to see whether it has changed."""
+        return (*self.stat[:5], self.stat.start, *self[1:])
+
     def told(self) -> dict[str, Any]:
         """Return what a ``memory.process`` record says of it."""
         stat = self.stat
@@ -55,8 +58,8 @@ class Members:
     """Find the processes of a run again and again.
 
     What a driver owns is a watchdog, which adopts what loses its parent and is not counted itself, or a
-    process that it started. Where it owns a watchdog only, a child of it that led its own session when it
-    was first seen is taken for one that it started.
+    process that it started. Where it owns a watchdog only, a child of it that leads a session and was never
+    seen below another process is taken for one that it started.
 
     Parameters
     ----------
@@ -79,6 +82,7 @@ class Members:
         self._groups: set[int] = set()
         self._told = False  # the driver names what it starts
         self._known: dict[int, int] = {}  # pid -> start
+        self._elsewhere: set[tuple[int, int]] = set()  # seen below another process than a watchdog
         self._now = 0  # clock ticks since boot
 
     def find(
@@ -112,7 +116,7 @@ class Members:
         found: list[Member] = []
         for pid in sorted(table):
             stat = table[pid]
-            if pid in watchdogs or not stat.counts:
+            if pid in watchdogs:
                 continue
             in_group = stat.pgid in self._groups or stat.sid in self._groups
             in_cgroup = None if cgroup is None else pid in cgroup
@@ -120,8 +124,23 @@ class Members:
             if pid in descent or in_group or tagged or in_cgroup:
                 root = self._is_started(stat)
                 found.append(Member(stat, root, pid in in_tree, in_group, tagged, in_cgroup))
-        self._count_reused(found)
+        self._remember(found, watchdogs)
         return found
+
+    def young(self, table: Mapping[int, Stat]) -> set[int]:
+        """Return the processes that were younger than a second in the last look.
+
+        Parameters
+        ----------
+        table : mapping of int to Stat
+            What was looked at.
+
+        Returns
+        -------
+        set of int
+            Process ids.
+        """
+        return {stat.pid for stat in table.values() if self._now - stat.start <= _YOUNG_TICKS}
 
     def _learn(
         self, table: Mapping[int, Stat], owned: Iterable[int], children: Mapping[int, list[int]]
@@ -131,8 +150,8 @@ class Members:
         started = [pid for pid, watches in self._watchdogs.items() if not watches]
         self._told = self._told or bool(started)
         if not self._told:
-            new = (c for pid, watches in self._watchdogs.items() if watches for c in children.get(pid, ()))
-            started = [child for child in new if child not in self._known and table[child].sid == child]
+            below = (c for pid, watches in self._watchdogs.items() if watches for c in children.get(pid, ()))
+            started = [pid for pid in below if table[pid].sid == pid and not self._was_adopted(table[pid])]
         for pid in started:
             if self._started.get(pid) != table[pid].start:
                 self._started[pid] = table[pid].start
@@ -145,6 +164,9 @@ class Members:
                 self._markers.add(marker)
             self._tags.clear()
         return known
+
+    def _was_adopted(self, stat: Stat) -> bool:
+        return (stat.pid, stat.start) in self._elsewhere
 
     def _is_started(self, stat: Stat | None) -> bool:
         return stat is not None and self._started.get(stat.pid) == stat.start
@@ -162,11 +184,12 @@ class Members:
             self._tags[key] = tagged
         return tagged
 
-    def _count_reused(self, found: Iterable[Member]) -> None:
-        for member in found:
-            stat = member.stat
+    def _remember(self, found: Iterable[Member], watchdogs: Collection[int]) -> None:
+        for stat in (member.stat for member in found):
             self.n_reused += self._known.get(stat.pid, stat.start) != stat.start
             self._known[stat.pid] = stat.start
+            if stat.ppid not in watchdogs:
+                self._elsewhere.add((stat.pid, stat.start))
 
 
 def is_watchdog(proc: Procfs, pid: int) -> bool:

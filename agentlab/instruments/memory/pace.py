@@ -26,7 +26,7 @@ class Pace:
     >>> pace.next()
     ('slow', 0.0)
     >>> pace.done("slow", began=0.0, cpu_s=0.2)  # dear: the next one only after 5 s
-    >>> pace.next(), pace.due("slow")
+    >>> pace.next(), round(pace.due("slow"), 6)
     (('fast', 0.1), 5.0)
     """
 

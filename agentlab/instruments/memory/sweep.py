@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from ...wire.procfs import TICKS, Procfs, Rollup, Stat
+from ...wire.procfs import TICKS, Procfs, Rollup
 from .group import RunGroup
 from .members import Member, Members
 from .pace import Lane
@@ -53,6 +53,8 @@ class Sweeper:
         The run's own control group.
     stopped : callable
         Whether to give up within a look.
+    whole_s : float, default 2.0
+        How often all processes of the machine are looked at, s.
     """
 
     def __init__(
@@ -61,14 +63,18 @@ class Sweeper:
         roots: Callable[[], Iterable[int]],
         group: RunGroup | None,
         stopped: Callable[[], bool],
+        *,
+        whole_s: float = 2.0,
     ) -> None:
         self._proc = proc
         self._roots = roots
         self._group = group
         self._stopped = stopped
         self._members = Members(proc)
-        self._told: dict[int, dict[str, Any]] = {}
-        self._strangers: Set[int] = frozenset()
+        self._told: dict[int, tuple[object, ...]] = {}
+        self._strangers: set[int] = set()
+        self._whole_ns = int(whole_s * 1e9)
+        self._whole_at = 0
         self._n_reused = 0
         self._began = False
 
@@ -92,10 +98,12 @@ class Sweeper:
         if self._group is not None:
             self._group.adopt(owned)
         inside = None if self._group is None else self._group.pids()
-        table = self._table(lane, owned, inside)
+        pids, whole = self._pids(t, lane, owned, inside)
+        table = self._proc.stats(pids)
         members = self._members.find(table, owned, None if inside is None else set(inside))
-        if lane == "slow":
-            self._strangers = table.keys() - {member.stat.pid for member in members} - set(owned)
+        if whole:
+            mine = {*owned, *(member.stat.pid for member in members)}
+            self._strangers = pids - mine - self._members.young(table)
         self._began = self._began or bool(members)
         if not self._began:
             return None
@@ -113,16 +121,19 @@ class Sweeper:
         ids = frozenset((row[0], row[1]) for row in rows)
         return Sweep(t, self._news(members), sample, _total(rows) if lane == "slow" else None, ids)
 
-    def _table(self, lane: Lane, owned: list[int], inside: list[int] | None) -> Mapping[int, Stat]:
-        """Read all processes in the slow lane, in the fast one those that may be the run's.
+    def _pids(self, t: int, lane: Lane, owned: list[int], inside: list[int] | None) -> tuple[set[int], bool]:
+        """Return which processes may be the run's, and whether these are all of the machine.
 
-        A stranger of the last slow look stays one until the next.
+        All are looked at now and then. What was a stranger for a second then is one until the next time: only
+        its number could become a process of the run, and numbers are not used again that soon.
         """
-        if lane == "slow":
-            return self._proc.table()
-        if inside is not None and self._group is not None and self._group.complete:
-            return self._proc.stats({*inside, *owned})
-        return self._proc.table(without=self._strangers)
+        if lane == "fast" and inside is not None and self._group is not None and self._group.complete:
+            return {*inside, *owned}, False
+        pids = self._proc.pids()
+        if t >= self._whole_at:
+            self._whole_at = t + self._whole_ns
+            return pids, True
+        return pids - self._strangers.difference(inside or ()), False
 
     def _rows(self, lane: Lane, members: Iterable[Member]) -> tuple[list[list[Any]], int, int]:
         rows: list[list[Any]] = []
@@ -153,10 +164,10 @@ class Sweeper:
     def _news(self, members: Iterable[Member]) -> list[dict[str, Any]]:
         news: list[dict[str, Any]] = []
         for member in members:
-            told = member.told()
-            if self._told.get(member.stat.pid) != told:
-                self._told[member.stat.pid] = told
-                news.append(told)
+            facts = member.facts
+            if self._told.get(member.stat.pid) != facts:
+                self._told[member.stat.pid] = facts
+                news.append(member.told())
         return news
 
 

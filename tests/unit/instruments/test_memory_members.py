@@ -49,6 +49,14 @@ def test_a_daemon_that_left_session_and_tree_with_an_empty_environment(fake):
     assert daemon.told()["ppid"] == DOG
 
 
+def test_a_process_that_is_seen_before_it_leads_its_session_is_still_a_root(fake):
+    members = Members(fake.open())
+    fake.put(1001, ppid=DOG, pgid=DOG, sid=DOG, name="python3")  # between fork and exec
+    assert not find(fake, members)[1001].root
+    fake.put(1001, ppid=DOG, name="agent")
+    assert find(fake, members)[1001].root
+
+
 def test_a_driver_that_names_what_it_starts_leaves_nothing_to_guess(fake):
     fake.put(1001, ppid=DOG, marker="ours")
     fake.put(1002, ppid=DOG)  # leads a session of its own, but the driver has not started it

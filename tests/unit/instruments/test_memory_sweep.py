@@ -2,6 +2,7 @@ import errno
 
 import pytest
 
+from agentlab.instruments.memory import sweep
 from agentlab.instruments.memory.sweep import Sweeper
 
 from ...fakeproc import KERNEL_THREAD, FakeProc
@@ -53,12 +54,12 @@ def test_a_slow_look_in_the_documented_order(fake):
     fake.put(1001, ppid=DOG, start=77, ticks=(100, 50), n_threads=4, rss_kb=88)
     fake.put(1001, ppid=DOG, start=77, ticks=(100, 50), n_threads=4, rss_kb=88, rss=900, pss=500, anon=300,
              file=150, shmem=50, swap=7)  # fmt: skip
-    sweep = sweeper(fake).look("slow")
-    assert sweep is not None
+    found = sweeper(fake).look("slow")
+    assert found is not None
     row = [1001, 77, 500 * KB, 7 * KB, 300 * KB, 150 * KB, 50 * KB, 900 * KB, 4, 1500]
-    assert sweep.sample["processes"] == [row]
-    assert (sweep.total, sweep.ids) == (507 * KB, frozenset({(1001, 77)}))
-    assert sweep.sample["wall_ns"] > 0 and sweep.sample["cpu_ns"] > 0
+    assert found.sample["processes"] == [row]
+    assert (found.total, found.ids) == (507 * KB, frozenset({(1001, 77)}))
+    assert found.sample["wall_ns"] > 0 and found.sample["cpu_ns"] > 0
     fast = sweeper(fake).look("fast")
     assert fast is not None
     assert fast.sample["processes"] == [[1001, 77, 88 * KB, 4, 1500]]
@@ -72,20 +73,20 @@ def test_unreadable_is_null_and_counted_and_a_thread_of_the_kernel_is_ignored(fa
     fake.put(9, ppid=DOG)
     fake.failing(9, "smaps_rollup", errno.EACCES)
     fake.put(10, ppid=DOG, pss=8492)
-    sweep = sweeper(fake).look("slow")
-    assert sweep is not None
-    assert [row[:3] for row in sweep.sample["processes"]] == [[9, 100, None], [10, 100, 8492 * KB]]
-    assert sweep.sample["n_unreadable"] == 1 and sweep.sample["n_exited"] == 0
-    assert sweep.total == 8492 * KB
-    assert len(sweep.ids) == 2
+    found = sweeper(fake).look("slow")
+    assert found is not None
+    assert [row[:3] for row in found.sample["processes"]] == [[9, 100, None], [10, 100, 8492 * KB]]
+    assert found.sample["n_unreadable"] == 1 and found.sample["n_exited"] == 0
+    assert found.total == 8492 * KB
+    assert len(found.ids) == 2
 
 
 def test_what_nobody_may_read_has_no_total(fake):
     fake.put(9, ppid=DOG)
     fake.failing(9, "smaps_rollup", errno.EPERM)
-    sweep = sweeper(fake).look("slow")
-    assert sweep is not None
-    assert (sweep.total, sweep.sample["n_unreadable"]) == (None, 1)
+    found = sweeper(fake).look("slow")
+    assert found is not None
+    assert (found.total, found.sample["n_unreadable"]) == (None, 1)
 
 
 def test_what_ends_between_list_and_read_is_counted_and_has_no_row(fake):
@@ -96,9 +97,9 @@ def test_what_ends_between_list_and_read_is_counted_and_has_no_row(fake):
         if path.endswith("1001/smaps_rollup"):
             fake.end(1001)
 
-    sweep = sweeper(fake, on_read=end).look("slow")
-    assert sweep is not None
-    assert (sweep.sample["n_exited"], sweep.total, sweep.ids) == (1, 6 * KB, frozenset({(1002, 100)}))
+    found = sweeper(fake, on_read=end).look("slow")
+    assert found is not None
+    assert (found.sample["n_exited"], found.total, found.ids) == (1, 6 * KB, frozenset({(1002, 100)}))
 
 
 def test_a_process_is_told_at_first_sight_and_when_it_changed(fake):
@@ -106,34 +107,42 @@ def test_a_process_is_told_at_first_sight_and_when_it_changed(fake):
     fake.put(1001, ppid=DOG, name="sh")
 
     def told():
-        sweep = looks.look("slow")
-        assert sweep is not None
-        return [(p["pid"], p["name"], p["start"]) for p in sweep.processes]
+        found = looks.look("slow")
+        assert found is not None
+        return [(p["pid"], p["name"], p["start"]) for p in found.processes]
 
     assert told() == [(1001, "sh", 100)]
     assert told() == []
     fake.put(1001, ppid=DOG, name="codex")
     assert told() == [(1001, "codex", 100)]
     fake.put(1001, ppid=DOG, name="codex", start=101)
-    sweep = looks.look("slow")
-    assert sweep is not None
-    assert sweep.sample["n_reused"] == 1 and sweep.processes[0]["start"] == 101
+    found = looks.look("slow")
+    assert found is not None
+    assert found.sample["n_reused"] == 1 and found.processes[0]["start"] == 101
     again = looks.look("slow")
     assert again is not None and again.sample["n_reused"] == 0
 
 
-def test_a_fast_look_passes_strangers_over_but_not_what_is_new(fake):
+@pytest.mark.parametrize("lane", ["fast", "slow"])
+def test_strangers_are_passed_over_for_two_seconds_but_nothing_new_is(fake, lane, monkeypatch):
     read: list[str] = []
+    now = [10**12]
+    monkeypatch.setattr(sweep.time, "monotonic_ns", lambda: now[0])
+    fake.put(2, flags=KERNEL_THREAD)
     fake.put(500, name="stranger")
+    fake.put(501, name="newcomer", start=10**15)  # it may be ours: its parent was not listed yet
     fake.put(1001, ppid=DOG)
     looks = sweeper(fake, on_read=read.append)
-    looks.look("slow")
-    read.clear()
+    assert looks.look(lane) is not None
     fake.put(1002, ppid=1001)
-    fast = looks.look("fast")
-    assert fast is not None
-    assert [row[0] for row in fast.sample["processes"]] == [1001, 1002]
-    assert f"{fake.root}/500/stat" not in read
+    for later, strangers in ((1.9, 0), (2.1, 2)):
+        read.clear()
+        now[0] = 10**12 + int(later * 1e9)
+        found = looks.look(lane)
+        assert found is not None
+        assert [row[0] for row in found.sample["processes"]] == [1001, 1002]
+        assert sum(f"{fake.root}/{pid}/stat" in read for pid in (2, 500)) == strangers
+        assert f"{fake.root}/501/stat" in read
 
 
 def test_a_whole_control_group_is_the_list_of_a_fast_look(fake):
@@ -156,10 +165,10 @@ def test_a_whole_control_group_is_the_list_of_a_fast_look(fake):
 def test_a_member_outside_makes_the_control_group_incomplete(fake):
     fake.put(1001, ppid=DOG)
     fake.put(1002, ppid=1001)
-    sweep = sweeper(fake, group=Group(DOG, 1002)).look("slow")
-    assert sweep is not None
-    assert sweep.sample["cgroup"] == {"anon": 5, "n": 1, "complete": False}
-    assert [p["in_cgroup"] for p in sweep.processes] == [False, True]
+    found = sweeper(fake, group=Group(DOG, 1002)).look("slow")
+    assert found is not None
+    assert found.sample["cgroup"] == {"anon": 5, "n": 1, "complete": False}
+    assert [p["in_cgroup"] for p in found.processes] == [False, True]
 
 
 def test_a_look_that_is_stopped_tells_nothing(fake):

@@ -30,7 +30,7 @@ def test_stat_is_read_whatever_the_name_holds(fake):
         rss_kb=40,
         flags=64,
     )
-    assert fake.open().stat(7) == Stat(7, "a) R (1 b", "R", 3, 5, 4, 64, 42, 9, 2**40, 40 * KB)
+    assert fake.open().table() == {7: Stat(7, 3, 5, 4, "a) R (1 b", 42, 9, 2**40, 40 * KB)}
 
 
 def test_zombies_and_threads_of_the_kernel_do_not_count(fake):
@@ -38,24 +38,24 @@ def test_zombies_and_threads_of_the_kernel_do_not_count(fake):
     fake.put(3, state="Z")
     fake.put(4, state="X")
     fake.put(5, state="D")
-    assert [stat.pid for stat in fake.open().table().values() if stat.counts] == [5]
+    assert list(fake.open().table()) == [5]
 
 
-def test_the_table_is_without_what_ended_and_without_what_nobody_wants(fake):
+def test_the_table_is_without_what_ended_and_without_other_files(fake):
     for pid in (1, 5, 6):
         fake.put(pid)
     fake.failing(5, "stat", errno.ESRCH)
     (fake.root / "meminfo").write_text("MemTotal: 1 kB\n")
     proc = fake.open()
+    assert proc.pids() == {1, 5, 6}
     assert set(proc.table()) == {1, 6}
-    assert set(proc.table(without={1})) == {6}
     assert set(proc.stats([6, 5, 99])) == {6}
 
 
 def test_a_cut_stat_is_no_process(fake):
     fake.put(5)
     (fake.root / "5" / "stat").write_text("5 (agent) S 1 5 5")
-    assert fake.open().stat(5) is None
+    assert fake.open().table() == {}
 
 
 def test_rollup_in_bytes(fake):
@@ -113,9 +113,9 @@ def test_an_environment_that_may_not_be_read_is_unknown(fake):
 
 def test_this_process_as_the_kernel_shows_it():
     proc = Procfs()
-    me = proc.stat(os.getpid())
+    me = proc.table()[os.getpid()]
     held = proc.rollup(os.getpid())
-    assert me is not None and held is not None
+    assert held is not None
     assert (me.ppid, me.pgid, me.sid) == (os.getppid(), os.getpgrp(), os.getsid(0))
     assert held.rss is not None and held.pss is not None and held.anon is not None
     assert held.file is not None and held.shmem is not None
