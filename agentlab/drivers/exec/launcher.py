@@ -110,6 +110,7 @@ class Launcher:
             await future
         except BaseException:
             self._watches.pop(number, None)
+            self._starting.pop(number, None)
             raise
 
     async def close(self) -> tuple[str, ...]:
@@ -133,8 +134,9 @@ class Launcher:
 
     async def _listen(self) -> None:
         assert self._process.stdout is not None
+        loop = asyncio.get_running_loop()
         async for line in self._process.stdout:
-            self._hear(json.loads(line))
+            loop.call_soon(self._hear, json.loads(line))  # a fault in one session's handling is no other's
 
     async def _lose(self) -> None:
         await self._process.wait()
@@ -149,6 +151,7 @@ class Launcher:
             self._watches[number].begun(started)
             self._starting.pop(number).set_result(None)
         elif "error" in report:
+            del self._watches[number]
             self._starting.pop(number).set_exception(
                 StartupError(
                     f"the command cannot be started: {report['error']}", driver="exec", phase="startup"

@@ -101,7 +101,7 @@ class Session:
         try:
             await self._launcher.start(order, Watch(self._begin, self._end, self._leave))
         except BaseException:
-            self._stream.close()
+            self._hang_up()
             raise
 
     async def wait(self, seconds: float) -> None:
@@ -225,6 +225,8 @@ class Session:
 
     def _end(self, ended: Ended) -> None:
         """Hear that the command has ended: what it wrote before is there, and is read to its last byte."""
+        if self.gone:
+            return
         if self._timer is not None:
             self._timer.cancel()
         self._stream.drain()
