@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from agentlab.drivers.exec import ExecResult, ExecSessions, ExecutionControl
+from agentlab.drivers.exec import ExecResult, ExecSessions, ExecutionControl, ladder
 from agentlab.errors import ConfigError, DriverError, StartupError
 
 BOTH = pytest.mark.parametrize("tty", [True, False], ids=["tty", "pipes"])
@@ -459,6 +459,18 @@ async def test_whoever_runs_away_ends_too(sessions: ExecSessions, tmp_path: Path
     pid = await number(sessions, result)
     await sessions.close(result.session)
     assert not alive(pid)
+
+
+async def test_what_cannot_be_ended_is_named(sessions: ExecSessions, monkeypatch: pytest.MonkeyPatch):
+    """Signals that go nowhere stand for a process that hangs in the kernel."""
+    result = await sessions.run("exec sleep 60", yield_s=0.2)
+    with monkeypatch.context() as patch:
+        patch.setattr(ladder, "_send", lambda *_: None)
+        patch.setattr(ladder, "_KILL_S", 0.05)
+        result = await sessions.close(result.session)
+        assert (result.state, [name.split()[1] for name in result.survivors]) == ("running", ["sleep"])
+    result = await sessions.close(result.session)
+    assert (result.state, result.ended_by, result.survivors) == ("exited", "close", ())
 
 
 async def test_closing_twice_and_after_the_end(sessions: ExecSessions):

@@ -208,8 +208,9 @@ class Session:
             self._timer = loop.call_later(self._timeout_s, self._begin_to_end, "timeout")
 
     def _begin_to_end(self, ender: Ender) -> None:
-        if not self.gone and self._ending is None and self._started is not None:
-            self._ender = ender
+        ending = self._ending is not None and not self._ending.done()  # a survivor may be asked to end again
+        if not self.gone and not ending and self._started is not None:
+            self._ender = self._ender or ender
             self._ending = asyncio.create_task(self._end_all(self._started.leader))
 
     async def _end_all(self, leader: ProcessId) -> None:

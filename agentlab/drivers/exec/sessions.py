@@ -44,7 +44,7 @@ class ExecSessions:
     Parameters
     ----------
     folder : path, optional
-        Where output is spooled; the system's temporary folder when absent.
+        Where output is spooled; the system's temporary folder, which may be in memory, when absent.
     archive : bool, default False
         Keep each session's whole output in `folder`, as ``exec-N.out`` (0600). Without it the spool has no
         name, and is gone once all that holds it is.
