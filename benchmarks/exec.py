@@ -1,7 +1,8 @@
 """Exec sessions: output through pipes and terminals, reports of an end, starts below a parent of 2 GB.
 
 Every reader runs in a process of its own, all in turn, and writes the same bytes of the same ``dd`` into a
-file of the same folder. The time of a report is taken from the command's own last stamp.
+file of the same folder. The time of a report is taken from the command's own last stamp. Login shells find an
+empty home: what a user's profile costs is not measured.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -35,7 +37,10 @@ _OURS = ("pipe: agentlab", "pty: agentlab")
 def _peer(*arguments: str) -> Row:
     command = [sys.executable, "-m", "benchmarks._exec_peers", *arguments]
     root = Path(__file__).resolve().parents[1]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    with tempfile.TemporaryDirectory() as home:
+        done = subprocess.run(
+            command, cwd=root, env={**os.environ, "HOME": home}, capture_output=True, text=True, check=False
+        )
     if done.returncode:
         raise RuntimeError(done.stderr)
     return json.loads(done.stdout)
@@ -89,7 +94,7 @@ def report_rows(*, n: int = 40) -> list[Row]:
 async def _reports(make: type[ExecSessions], tty: bool, n: int) -> list[float]:
     late: list[float] = []
     with tempfile.TemporaryDirectory() as name:
-        async with make(tty=tty) as sessions:
+        async with make(tty=tty, env={"HOME": name}) as sessions:
             for i in range(n):
                 path = Path(name) / f"{i}.list"
                 say = [sys.executable, "-I", "-S", printer.__file__, str(path), "a", "line", "wait:0.05"]
