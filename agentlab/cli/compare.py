@@ -13,7 +13,7 @@ from .outcome import judge
 if TYPE_CHECKING:
     from ..stats.metrics import Metric
 
-_METRICS = ("TTFT", "TURN_LATENCY", "CACHE_HIT_RATE")
+_METRICS = ("TTFT", "TURN_LATENCY", "CACHE_HIT_RATE")  # of a study without any
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
@@ -40,7 +40,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
             action="append",
             metavar="NAME",
             help="e.g. TTFT; repeatable; CACHE_REPORT is the original's four "
-            f"(default {', '.join(_METRICS)})",
+            "(default: TTFT, latency, cache and cost, memory, start-up or exec delays, as far as measured)",
         ),
         metrics,
     )
@@ -56,13 +56,15 @@ def _run(options: argparse.Namespace) -> int:
     from .. import metrics
     from ..recording import load
     from ..stats.compare import compare
+    from ..stats.first import first_metrics
+    from ..stats.runs import Runs
     from ..widgets.cards import estimates_card
 
+    recordings = load(options.studies)
     chosen: list[Metric] = []
-    for name in options.metric or _METRICS:
+    for name in options.metric or first_metrics(Runs(recordings)) or _METRICS:
         several = name.upper().replace("-", "_") == "CACHE_REPORT"
         chosen.extend(metrics.CACHE_REPORT if several else [_metric(name)])
-    recordings = load(options.studies)
     estimates = compare(recordings, *chosen, reference=options.reference, interval=options.interval)
     if options.csv:
         _write(options.csv, estimates.to_csv(index=False))

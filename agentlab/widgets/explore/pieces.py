@@ -82,6 +82,7 @@ def run_cells(scene: Scene, rows: Sequence[RunRow]) -> list[list[str]]:
         HTML.
     """
     known = [row.value for row in scene.runs if row.value is not None]
+    one_size = len({row.n_sessions for row in scene.runs}) < 2
     low, high = (min(known), max(known)) if known else (0.0, 0.0)
     margin = 0.06 * (high - low) or abs(high) * 0.1 or 1.0
     made: list[list[str]] = []
@@ -90,13 +91,12 @@ def run_cells(scene: Scene, rows: Sequence[RunRow]) -> list[list[str]]:
         ends = row.value if row.state == "used" else None  # hollow: the estimate does not stand on it
         dot = markup.whisker(row.value, ends, ends, (low - margin, high + margin))
         block = "" if row.block is None else f"block {row.block + 1}"
+        arm = row.arm if one_size else f"{row.arm}, {words.count(row.n_sessions or 0, 'session')}"
         other = [code for code in row.issues if code not in row.state]
         state = row.state if row.state == "used" else ""
         doubts = [] if state else [markup.badge(row.state, markup.BAD)]
         doubts += [markup.badge(code) for code in other]
-        made.append(
-            [markup.text(row.arm), block, f"<b>{markup.text(value)}</b>", dot, state + " ".join(doubts)]
-        )
+        made.append([markup.text(arm), block, f"<b>{markup.text(value)}</b>", dot, state + " ".join(doubts)])
     return made
 
 

@@ -30,6 +30,8 @@ class RunRow:
         Condition.
     block : int or None
         0-based.
+    n_sessions : int or None
+        Its number of sessions, a value that is swept.
     value : float or None
         The metric of this run alone.
     state : str
@@ -41,13 +43,14 @@ class RunRow:
     key: Key
     arm: str
     block: int | None
+    n_sessions: int | None
     value: float | None
     state: str
     issues: tuple[str, ...]
 
 
 def run_values(runs: Runs, metric: Metric) -> dict[Key, float]:
-    """Compute a metric of each run alone.
+    """Compute a metric of each run alone; of a line through runs what the line goes through.
 
     Parameters
     ----------
@@ -63,7 +66,10 @@ def run_values(runs: Runs, metric: Metric) -> dict[Key, float]:
     """
     from ...stats.reduce import measure
 
-    got = measure(runs, dataclasses.replace(metric, per_run=True))
+    alone = dataclasses.replace(metric, per_run=True)
+    if metric.across is not None:
+        alone = dataclasses.replace(alone, aggregate="median", of=None)
+    got = measure(runs, alone)
     studies = [str(study) for study in runs.frame["study"]]
     pairs = zip(studies, runs.run_id, got.a / got.b.clip(1e-300), got.has_data, strict=True)
     return {(study, str(run)): float(v) for study, run, v, known in pairs if known and math.isfinite(v)}
@@ -100,11 +106,10 @@ def runs_behind(
     rows = [_row(run, values, left_out) for run in runs]
     if not paired:
         return rows
-    done = {_repeat(run) for run in runs if run.eligible}
-    again = {_key(run) for run in runs if not run.eligible and _repeat(run) in done}
+    again = _done_again(runs)
     blocks: dict[tuple[str, int | None], list[RunRow]] = {}
     for row in rows:
-        if row.key not in again:  # cut short and made again: it spoils nothing
+        if row.key not in again:  # it spoils nothing
             blocks.setdefault((row.key[0], row.block), []).append(row)
     complete = {
         place
@@ -119,6 +124,16 @@ def runs_behind(
         else dataclasses.replace(row, state=_DROPPED)
         for row in rows
     ]
+
+
+def _done_again(runs: Sequence[Recording]) -> set[Key]:
+    """Name the runs that do not stand for their repetition: an eligible one does, else the last."""
+    stands: dict[tuple[str, str, int | None], Recording] = {}
+    for run in runs:
+        before = stands.get(_repeat(run))
+        if before is None or not before.eligible:
+            stands[_repeat(run)] = run
+    return {_key(run) for run in runs if stands[_repeat(run)] is not run}
 
 
 def _key(run: Recording) -> Key:
@@ -138,4 +153,13 @@ def _row(run: Recording, values: Mapping[Key, float], left_out: Mapping[Key, tup
     elif run.eligible and value is None:
         state = "no value"
     codes = tuple(dict.fromkeys(issue.code for issue in run.issues))
-    return RunRow(key=key, arm=run.arm, block=run.info.block, value=value, state=state, issues=codes)
+    swept = run.info.raw.get("n_sessions")
+    return RunRow(
+        key=key,
+        arm=run.arm,
+        block=run.info.block,
+        n_sessions=swept if isinstance(swept, int) else None,
+        value=value,
+        state=state,
+        issues=codes,
+    )

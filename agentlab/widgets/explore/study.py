@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ...recording import Recordings
+    from ...stats.runs import Runs
 
-#: Shown first where they have data.
-_FIRST = ("TTFT", "TURN_LATENCY", "CACHE_HIT_RATE", "COST")
 _MOST_KEPT = 64
 
 
@@ -29,10 +28,13 @@ class Study:
     recs : Recordings
         What was recorded.
     metrics : sequence of Metric or str
-        Shown first; by default time to first token, latency, cached share and cost, where they have data.
+        Shown first; by default those of :func:`agentlab.stats.first.first_metrics`, e.g. time to first token,
+        latency, cached share and cost, or what each added session takes.
     """
 
     def __init__(self, recs: Recordings, metrics: Sequence[object] = ()) -> None:
+        from ...stats.first import first_metrics, has_data
+
         self.recs = recs
         given = {metric.name: metric for metric in map(_metric, metrics)}
         for metric in map(_metric, metrics):
@@ -42,11 +44,10 @@ class Study:
         report = {metric.name for metric in CACHE_REPORT}
         others = [named(name) for name in names() if name not in report]
         self.metrics = dict(given)
-        self.metrics |= {m.name: m for m in others if m.name not in self.metrics and self._has_data(m)}
+        self.metrics |= {m.name: m for m in others if m.name not in given and has_data(self._runs, m)}
         if not self.metrics:  # nothing was measured: the view says so of one metric
             self.metrics["TTFT"] = named("TTFT")
-        first = list(given) or [name for name in _FIRST if name in self.metrics]
-        self.first = tuple(first) or tuple(self.metrics)[:1]
+        self.first = tuple(given) or first_metrics(self._runs) or tuple(self.metrics)[:1]
 
     @property
     def codes(self) -> dict[str, int]:
@@ -194,17 +195,13 @@ class Study:
         return bool(frame["paired"][own].fillna(value=False).any())
 
     def _values(self, metric: Metric) -> dict[Key, float]:
+        return run_values(self._runs, metric)
+
+    @property
+    def _runs(self) -> Runs:
         from ...stats.runs import Runs
 
-        return run_values(self.once("runs", lambda: Runs(self.recs)), metric)
-
-    def _has_data(self, metric: Metric) -> bool:
-        """Say whether any eligible run has a value; a table that cannot be read has none."""
-        try:
-            values = self._values(metric)
-        except Exception:
-            return False
-        return any((run.info.study, run.run_id) in values for run in self.recs if run.eligible)
+        return self.once("runs", lambda: Runs(self.recs))
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:  # noqa: ANN401
         """Return what `make` gave for this key before, or let it make it."""
