@@ -1,9 +1,10 @@
 """Exec sessions in a real notebook's kernel: read while a cell computes, gone when the kernel is."""
 
 import time
-from pathlib import Path
 
 import pytest
+
+from agentlab.wire.procid import ProcessId
 
 from .conftest import Notebook
 
@@ -28,10 +29,7 @@ pids.append(int((shell.read() + result.read()).split()[0]))
 
 
 def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    return ProcessId.of(pid).alive()
 
 
 @pytest.mark.parametrize("how", ["kill", "shutdown", "restart now"])

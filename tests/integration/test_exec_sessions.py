@@ -16,6 +16,7 @@ import pytest
 
 from agentlab.drivers.exec import ExecResult, ExecSessions, ExecutionControl, ladder
 from agentlab.errors import ConfigError, DriverError, StartupError
+from agentlab.wire.procid import ProcessId
 
 BOTH = pytest.mark.parametrize("tty", [True, False], ids=["tty", "pipes"])
 
@@ -29,10 +30,7 @@ async def sessions(tmp_path: Path) -> AsyncIterator[ExecSessions]:
 
 
 def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    return ProcessId.of(pid).alive()
 
 
 async def gone(pid: int, within: float = 3.0) -> bool:
