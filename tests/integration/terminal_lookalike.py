@@ -52,6 +52,7 @@ def main() -> int:
     if given.note:
         seen = [os.environ["HOME"], str(sorted(os.listdir(os.environ["HOME"]))), os.ttyname(0)]
         seen += [str(tuple(os.get_terminal_size())), str(os.tcgetpgrp(0) == os.getsid(0) == os.getpid())]
+        seen.append(os.environ.get("WHO", ""))
         with open(given.note, "a") as file:
             print("\t".join(seen), file=file)
         with open(os.path.join(os.environ["HOME"], "state"), "w") as file:

@@ -146,15 +146,16 @@ def notes(folder: Path) -> list[list[str]]:
 
 def test_sessions_share_a_home_or_have_their_own(tmp_path):
     note = tmp_path / "note"
-    made = make(tmp_path, terminal("--note", note, sessions=3))
+    made = make(tmp_path, terminal("--note", note, sessions=3, env={"WHO": "I am {session}"}))
     assert made.state["n_sessions"] == 3
-    [homes, _, terminals, sizes, owners] = zip(*notes(tmp_path), strict=True)
+    [homes, _, terminals, sizes, owners, names] = zip(*notes(tmp_path), strict=True)
     assert len(set(homes)) == 1 and len(set(terminals)) == 3
+    assert set(names) == {"I am s1", "I am s2", "I am s3"}
     assert set(sizes) == {"(120, 40)"} and set(owners) == {"True"}, "a controlling terminal of 120 x 40"
     assert not Path(homes[0]).exists()
     note.unlink()
     make(tmp_path / "isolated", terminal("--note", note, sessions=3, daemon="isolated", cols=90, rows=30))
-    [homes, _, _, sizes, _] = zip(*notes(tmp_path), strict=True)
+    [homes, _, _, sizes, *_] = zip(*notes(tmp_path), strict=True)
     assert len(set(homes)) == 3 and len(set(map(len, homes))) == 1
     assert set(sizes) == {"(90, 30)"}
     assert list((tmp_path / "cache" / "runs").iterdir()) == []

@@ -20,6 +20,9 @@ from ..runtime import search_path
 NOWHERE = "http://127.0.0.1:9"
 #: Opens nothing; long enough for those that look at its length.
 DUMMY_KEY = "dummy-key-of-a-terminal-that-asks-nothing"
+#: In a value of an environment: the driver puts the session's name there, for what one home's sessions cannot
+#: share.
+SESSION = "{session}"
 CTRL_C, CTRL_D = b"\x03", b"\x04"
 
 

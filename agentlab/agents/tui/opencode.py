@@ -1,11 +1,15 @@
-"""OpenCode on a terminal: found on version 1.18. No login is asked; its one provider is the one given."""
+"""OpenCode on a terminal: found on version 1.18. No login is asked; its one provider is the one given.
+
+Each session has a database of its own: of four that start at once on a new one, in three of nine tries one
+waited for ever beside the one that made it, with a blank screen.
+"""
 
 from __future__ import annotations
 
 from .. import opencode
 from ..opencode_cli import AGENT
 from ..release import release_of
-from .base import TerminalAgent, TerminalSetup, terminal_environment
+from .base import SESSION, TerminalAgent, TerminalSetup, terminal_environment
 
 
 def prepare(setup: TerminalSetup) -> dict[str, str]:
@@ -15,7 +19,8 @@ def prepare(setup: TerminalSetup) -> dict[str, str]:
     config = opencode.server_config(
         f"lab/{setup.model}", base_url=f"{setup.base_url}/v1", token=setup.key, permissions="ask"
     )
-    own = opencode.server_environment(home=setup.home, database=setup.home / "opencode.db", config=config)
+    database = setup.home / f"opencode-{SESSION}.db"
+    own = opencode.server_environment(home=setup.home, database=database, config=config)
     return own | terminal_environment(setup)
 
 

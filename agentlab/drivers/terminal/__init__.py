@@ -46,7 +46,8 @@ class Terminal(RunsAlone):
     flags : sequence of str
         Further arguments.
     env : mapping of str to str
-        Further variables. One that names a folder of your own is refused.
+        Further variables; ``{session}`` in a value is replaced by the session's name (``s1``, ...). One that
+        names a folder of your own is refused.
     home : {"cold", "warm"}
         ``"cold"``: nothing has run in the home before. ``"warm"``: one throw-away start has.
     daemon : {"shared", "isolated"}

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ...agents.tui.base import SESSION as PLACE
 from ...errors import StartupError
 from ...wire.children import Child, Children
 from ...wire.probe import probe
@@ -102,23 +103,23 @@ class TerminalSession:
         StartupError
             The command cannot be run.
         """
-        driver, about = self._driver, self._driver.about
+        driver = self._driver
         self._roots = roots
         version = None if driver.command is not None else home.setup.version or None
-        named = {"agent": driver.agent, "version": version}
-        self._emit("session.open", role="main", **{k: v for k, v in named.items() if v is not None})
+        about = {"agent": driver.agent, "version": version}
+        self._emit("session.open", role="main", **{k: v for k, v in about.items() if v is not None})
         self._watch("terminal.paint", self.terminal.painted)
         self._watch("terminal.raw", self.terminal.raw)
-        environment = {**home.environment, SESSION: self.name}
+        named = {name: value.replace(PLACE, self.name) for name, value in home.environment.items()}
         began = time.monotonic_ns()
         self._child = await self._children.spawn(
-            home.argv, env=environment, cwd=home.setup.workspace, tty=self.terminal.path
+            home.argv, env=named | {SESSION: self.name}, cwd=home.setup.workspace, tty=self.terminal.path
         )
         self.pid = self._child.pid
         self.terminal.started()
         self._end = asyncio.create_task(self._child.wait())
         self._end.add_done_callback(self._on_end)
-        shares = {"daemon": driver.daemon} if about is not None and about.daemon is not None else {}
+        shares = {"daemon": driver.daemon} if driver.about and driver.about.daemon else {}
         self._emit(
             "terminal.start",
             t=began,
