@@ -126,6 +126,7 @@ def _evidence(sample: Sample) -> dict[str, Any]:
     wall, cpu = as_count(event.get("wall_ns")), as_count(event.get("cpu_ns"))
     return {
         "cgroup_anon_bytes": as_count(group.get("anon")),
+        "cgroup_watchdog_bytes": as_count(group.get("watchdog_anon")),
         "cgroup_file_bytes": as_count(group.get("file")),
         "cgroup_peak_bytes": as_count(group.get("peak")),
         "cgroup_complete": as_bool(group.get("complete")),

@@ -58,7 +58,10 @@ MEMORY = Table(
             "Part of total_bytes that is of daemons; NA when any process is unknown.",
             source=f"{_S}, {_P}",
         ),
-        Column("cgroup_anon_bytes", "Int64", "Anonymous memory of the run's cgroup.", source=_S),
+        Column(
+            "cgroup_anon_bytes", "Int64", "Anonymous memory of the run's cgroup, watchdogs too.", source=_S
+        ),
+        Column("cgroup_watchdog_bytes", "Int64", "Part of it that the watchdogs took; slow lane.", source=_S),
         Column("cgroup_file_bytes", "Int64", "Page cache charged to it: by first touch.", source=_S),
         Column("cgroup_peak_bytes", "Int64", "Most that it was charged so far.", source=_S),
         Column(

@@ -52,7 +52,7 @@ def test_a_sample_is_the_sum_of_its_processes(study):
         process(run, 5, 1, root=True)
         process(run, 5, 2, ppid=1)
         fields = {"wall_ns": 3_000_000, "cpu_ns": 2_000_000, "n_unreadable": 0, "n_exited": 1, "n_reused": 2}
-        group = {"anon": 31 * MB, "file": 7 * MB, "peak": 40 * MB, "complete": False}
+        group = {"anon": 31 * MB, "file": 7 * MB, "peak": 40 * MB, "watchdog_anon": 1 * MB, "complete": False}
         sample(run, 10, slow(1, 10, 5, 1), slow(2, 20, 6), cgroup=group, **fields)
         sample(run, 20, [1, 100, 16 * MB, 4, 20], [2, 100, 30 * MB, 4, 30.5], lane="fast")
     memory = load(study).memory
@@ -62,6 +62,7 @@ def test_a_sample_is_the_sum_of_its_processes(study):
     assert {name: row[f"{name}_bytes"] / MB for name in sizes} == sizes
     assert (row["readable_bytes"], row["outside_tree_bytes"], row["cpu_ms"]) == (42 * MB, 0, 20)
     assert (row["cgroup_anon_bytes"], row["cgroup_file_bytes"]) == (31 * MB, 7 * MB)
+    assert row["cgroup_watchdog_bytes"] == 1 * MB
     assert (row["cgroup_peak_bytes"], row["cgroup_complete"]) == (40 * MB, False)
     assert (row["n_unreadable"], row["n_exited"], row["n_reused"]) == (0, 1, 2)
     assert (row["sweep_ms"], row["sweep_cpu_ms"], row["status"]) == (3.0, 2.0, "ok")
