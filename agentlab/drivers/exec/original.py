@@ -11,6 +11,7 @@ import os
 import signal
 import time
 
+from ...wire.procid import ProcessId
 from .launcher import Ended
 from .result import ExecResult
 from .session import Outcome, Session
@@ -77,7 +78,7 @@ class _Session(Session):
         self._exit = Outcome(ended.exit_code, self._ended_by(ended.exit_code), ended.t)
         self._tell()
 
-    async def _end_all(self, leader: int) -> None:
+    async def _end_all(self, leader: ProcessId) -> None:
         """End the group of the command."""
         assert self._started is not None
         group = self._started.pid

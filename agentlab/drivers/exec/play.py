@@ -79,12 +79,15 @@ class Play:
                 await asyncio.sleep(call.s)
             elif call.op == "signal":
                 self._signal(call)
-            elif not call.until_exit:
+            elif call.until is None:
                 await self._call(call)
             else:
-                while not self.exit and self.n_calls < _MAX_POLLS:
+                while not self._reached(call.until) and self.n_calls < _MAX_POLLS:
                     await self._call(call)
         await self._close()
+
+    def _reached(self, what: str) -> bool:
+        return bool(self.exit) or (what == "print" and bool(self.frames.seen))
 
     def _signal(self, call: Call) -> None:
         process = Listed.of(self.list_path).processes.get(call.to)

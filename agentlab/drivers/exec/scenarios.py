@@ -27,8 +27,8 @@ class Call:
         Longest wait of a start, write or poll, 0.1 to 30 s.
     text, times, end : str, int, str
         What a write types: `text` so many times, then `end`.
-    until_exit : bool
-        Repeat a poll until the command has ended, at most 200 times.
+    until : {"exit", "print"}, optional
+        Repeat a poll until the command has ended, or until something was printed, at most 200 times.
     s : float
         Length of a pause, in seconds.
     number, to : int, str
@@ -40,7 +40,7 @@ class Call:
     text: str = ""
     times: int = 1
     end: str = ""
-    until_exit: bool = False
+    until: Literal["exit", "print"] | None = None
     s: float = 0.0
     number: int = signal.SIGTERM
     to: str = "a"
