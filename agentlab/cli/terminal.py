@@ -12,6 +12,7 @@ from .completing import completes
 from .outcome import judge, say
 from .parser import Parser, whole
 from .study import Group, add_how, recorded
+from .text_table import text_table
 
 if TYPE_CHECKING:
     from ..drivers.terminal import Terminal
@@ -151,7 +152,7 @@ def _names(prefix: str, **_: Any) -> list[str]:  # noqa: ANN401
 def _run(options: argparse.Namespace) -> int:
     from ..engine.study import default_folder
     from ..engine.waiting import Quiet
-    from .terminal_table import terminal_table
+    from ..reporting.terminals import rows_by_sessions, said_of_sessions
     from .terminal_watch import rewritten
 
     parser: Parser = options.parser
@@ -170,7 +171,9 @@ def _run(options: argparse.Namespace) -> int:
     with rewritten(options.json_out, options.to):
         recordings = recorded(options, scenario, arms, None, quiet=quiet)
     print(recordings)
-    print(terminal_table(recordings))
+    print(text_table(rows_by_sessions(recordings)))
+    for line in said_of_sessions(recordings):
+        print(line)
     return judge(recordings)
 
 

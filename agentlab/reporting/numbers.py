@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: What is estimated when nothing is asked for: those of them that have data.
 METRICS = (
     "TTFT", "TURN_LATENCY", "ITL", "CACHE_HIT_RATE", "PREFIX_REUSE", "INPUT_TOKENS", "REQUESTS",
-    "TOOL_FAILURES", "COST",
+    "TOOL_FAILURES", "COST", "MEM_SLOPE", "MEM_INTERCEPT", "PSS_TOTAL", "PAINT", "FIRST_INPUT",
 )  # fmt: skip
 _MOST_POSITIONS = 12
 _MOST_IN_FIGURE = 4

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..issues import CODES
 from ..plots import words
+from ..plots.memory_runs import PRESSURE, both_figures, measured
 from ..progress import until
 from . import markup
 from .bundle import Bundle, columns, never_raises, short_path
+from .counts import counted, counts
 from .estimates import estimates_card
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ STATES: dict[str, str] = {
 }
 
 
-_UNREAD = "?: turns and requests are not read yet; recs.turns reads them, and then they are counted here."
+_UNREAD = "?: {tables} are not read yet; recs.{first} reads them, and then they are counted here."
 
 
 @never_raises
@@ -56,15 +58,19 @@ def recordings_card(recs: Recordings) -> Bundle:
     names = [str(about["name"]) for about in recs.studies] if total else []
     title = f"{', '.join(names) or 'Recordings'}: "
     title += f"{used:,} of {words.count(total, 'run')} used" if total else "no run"
-    counts = _counts(recs)
-    head = ["arm", "used", "runs", "discarded because", "turns", "TTFT unknown", "requests", "tokens unknown"]
-    cells = [_recordings_cells(arm, counts.get(arm["arm"], {})) for arm in arms]
-    lines = _doubts_of(recs)
-    if arms and not counts:
-        lines.insert(0, _UNREAD)
+    what = counted(recs)
+    heads = [head for one in what for head in one.heads]
+    known = counts(recs, what)
+    head = ["arm", "used", "runs", "discarded because", *heads]
+    cells = [_recordings_cells(arm, heads, known.get(arm["arm"], {})) for arm in arms]
+    lines = [*_both_figures(recs), *_doubts_of(recs)]
+    if arms and not any(known.values()):
+        tables = " and ".join(one.table for one in what)
+        lines.insert(0, _UNREAD.format(tables=tables, first=what[0].table))
     where = _place(recs)
+    right = (1, 2, *range(4, len(head)))
     body = [
-        markup.table(head, [[markup.text(c) for c in row] for row in cells], right=(1, 2, 4, 5, 6, 7)),
+        markup.table(head, [[markup.text(c) for c in row] for row in cells], right=right),
         markup.notes([*lines, *where]),
     ]
     if not arms:
@@ -73,11 +79,11 @@ def recordings_card(recs: Recordings) -> Bundle:
     return {"text/plain": "\n".join(plain), "text/html": markup.card(title, body)}
 
 
-def _recordings_cells(arm: Mapping[str, Any], counts: Mapping[str, int]) -> list[str]:
+def _recordings_cells(arm: Mapping[str, Any], heads: list[str], known: Mapping[str, int]) -> list[str]:
     reasons = ", ".join(f"{code} {n}" for code, n in arm["reasons"].items()) or (
         "unknown" if arm["n_discarded"] else ""
     )
-    numbers = [_number(counts.get(name)) for name in ("turns", "no_ttft", "requests", "no_tokens")]
+    numbers = [_number(known.get(name)) for name in heads]
     return [arm["arm"], _number(arm["n_used"]), _number(arm["n_runs"]), reasons or "none", *numbers]
 
 
@@ -85,24 +91,14 @@ def _number(n: int | None) -> str:
     return "?" if n is None else f"{n:,}"
 
 
-def _counts(recs: Recordings) -> dict[str, dict[str, int]]:
-    """Count rows of used runs by arm; a table that is not read yet, or cannot be, leaves them unknown."""
-    found: dict[str, dict[str, int]] = {}
-    for name, column, missing in (
-        ("turns", "ttft_ms", "no_ttft"),
-        ("requests", "input_total_tokens", "no_tokens"),
-    ):
-        try:
-            if not recs.at_hand(name):
-                continue
-            frame = recs.table(name)
-            frame = frame[frame["eligible"].fillna(value=False).astype(bool)]
-            for arm in recs.arms:
-                own = frame[frame["arm"] == arm]
-                found.setdefault(arm, {}).update({name: len(own), missing: int(own[column].isna().sum())})
-        except Exception:  # a table may be damaged; the card still shows the others
-            continue
-    return found
+def _both_figures(recs: Recordings) -> list[str]:
+    """Say the settled totals with and without runs that were discarded for memory pressure alone."""
+    pressed = any(run.info.discard_codes == (PRESSURE,) for run in recs)
+    if not pressed or not recs.at_hand("memory"):
+        return []
+    return [
+        f"settled total, runs under memory pressure: {said}" for said in both_figures(measured(recs).curves)
+    ]
 
 
 def _doubts_of(recs: Recordings) -> list[str]:

@@ -66,6 +66,12 @@ def test_it_leaves_figures_tables_and_the_originals_file(executed, recs):
     assert [run.eligible for run in again] == [run.eligible for run in recs]
 
 
+def test_the_page_of_its_study_has_memory(executed):
+    text = agentlab.report(executed / "memory", executed / "page.html", pdf=False).read_text()
+    assert "Memory and terminals" in text and "each added session" in text
+    assert "cannot be made" not in text
+
+
 def test_a_parameter_of_the_wrong_type_stops_it(tmp_path):
     with pytest.raises(ConfigError, match="sessions"):
         run_notebook(NOTEBOOK, tmp_path / "out.ipynb", {"sessions": "1"})

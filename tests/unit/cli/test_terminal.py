@@ -12,9 +12,10 @@ import agentlab as al
 from agentlab import cli
 from agentlab.cli.parser import make_parser
 from agentlab.cli.terminal import terminal_arms
-from agentlab.cli.terminal_table import terminal_table
 from agentlab.cli.terminal_watch import rewritten
+from agentlab.cli.text_table import text_table
 from agentlab.errors import ConfigError, StartupError
+from agentlab.reporting.terminals import rows_by_sessions, said_of_sessions
 from agentlab.testing.memory import SyntheticTool, write_memory_study
 
 TOOLS = {
@@ -125,12 +126,13 @@ def test_the_file_may_not_be_something_else(capsys, tmp_path):
 
 def test_the_table_has_a_row_a_tool_and_number_and_what_a_session_costs(study):
     recs = al.load(study)
-    lines = terminal_table(recs).splitlines()
-    assert lines[0].split()[:4] == ["tool", "sessions", "runs", "total"]
+    lines = text_table(rows_by_sessions(recs)).splitlines()
+    assert lines[0].split()[:4] == ["arm", "sessions", "runs", "total"]
     cells = [line.split() for line in lines[1:5]]
     assert [row[:2] for row in cells] == [["codex", "1"], ["codex", "4"], ["pi", "1"], ["pi", "4"]]
     one = al.compare(recs.where(n_sessions=4), "PSS_TOTAL").query("arm == 'pi' and kind == 'level'")
     assert cells[3][5] == f"{one['estimate'].iloc[0]:,.0f}"
+    lines = said_of_sessions(recs)
     assert any(line.startswith("pi: each added session") and "MiB [" in line for line in lines)
     assert any("with runs under memory pressure: codex" in line for line in lines)
 
