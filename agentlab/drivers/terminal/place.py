@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 
 from ...agents.cache import cache_home
+from ...errors import StartupError
 from ...wire.children import Children
 from ...wire.procid import ProcessId
 
@@ -31,15 +32,28 @@ async def private_place(children: Children) -> Path:
     Returns
     -------
     Path
-        An existing, empty folder with a short path of fixed length.
+        An existing folder with a short path of fixed length.
+
+    Raises
+    ------
+    StartupError
+        It cannot be made.
     """
     base = cache_home() / "runs"
-    base.mkdir(mode=0o700, parents=True, exist_ok=True)
-    remove_abandoned(base)
     place = base / secrets.token_hex(4)
-    await children.ask({"op": "own", "path": str(place)})
-    place.mkdir(mode=0o700)
-    (place / _OWNER).write_text(json.dumps(dataclasses.asdict(ProcessId.of(os.getpid()))))
+    try:
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        remove_abandoned(base)
+        await children.ask({"op": "own", "path": str(place)})
+        place.mkdir(mode=0o700)
+        (place / _OWNER).write_text(json.dumps(dataclasses.asdict(ProcessId.of(os.getpid()))))
+    except OSError as error:
+        raise StartupError(
+            f"no home can be made beside the installed agents: {error.strerror}; set AGENTLAB_CACHE to a folder "
+            "that can be written",
+            driver="terminal",
+            phase="startup",
+        ) from error
     return place
 
 

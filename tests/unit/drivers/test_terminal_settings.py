@@ -164,3 +164,10 @@ def test_homes_are_fresh_and_equally_long(tmp_path):
 def test_without_marks_nobody_is_a_daemon():
     assert len(ForeignDaemons(())) == 0
     assert ForeignDaemons(("no such", "daemon")).gone() == ()
+
+
+def test_a_cache_that_cannot_be_written_is_told(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("AGENTLAB_CACHE", str(tmp_path / "file"))
+    with pytest.raises(StartupError, match="set AGENTLAB_CACHE to a folder that can be written"):
+        asyncio.run(place.private_place(SimpleNamespace()))  # pyright: ignore[reportArgumentType]
