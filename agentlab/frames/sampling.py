@@ -100,7 +100,8 @@ def read_samples(events: Sequence[Event]) -> list[Sample]:
     list of Sample
         In order of time.
     """
-    ordered = sorted(events, key=lambda event: event["t"])
+    # what a sample found new is told at the sample's own stamp
+    ordered = sorted(events, key=lambda event: (event["t"], event["kind"] == "memory.sample"))
     begin, end = _plateau(ordered)
     phase: str | None = None
     about: dict[ProcessKey, Event] = {}

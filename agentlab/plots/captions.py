@@ -61,6 +61,8 @@ def _bars(rows: list[Row], *, drawn: bool) -> str:
     if any(row.has_interval for row in rows):
         percent = " and ".join(f"{100 * level:g} %" for level in levels) or "of unknown level,"
         said.append(f"{'Bars: ' if drawn else ''}{percent} intervals over runs ({_methods(rows)}).")
+        if lines := [name for name in dict.fromkeys(row.metric for row in rows) if words.is_line(name)]:
+            said.append(f"{', '.join(lines)}: lines through runs, of which whole blocks are the units.")
     if drawn and any(row.open_lower or row.open_upper for row in rows):
         said.append("Arrow: the end is not known.")
     if drawn and any(row.estimate is not None and not row.has_interval for row in rows):

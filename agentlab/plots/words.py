@@ -93,6 +93,32 @@ def metric_label(name: str) -> str:
         return name.replace("_", " ")
 
 
+def is_line(name: str) -> bool:
+    """Say whether a metric is of a line through runs.
+
+    Parameters
+    ----------
+    name : str
+        As in ESTIMATES.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_line("MEM_SLOPE"), is_line("TTFT"), is_line("my_metric")
+    (True, False, False)
+    """
+    from ..errors import ConfigError
+    from ..stats.metrics import named
+
+    try:
+        return named(name).across is not None
+    except ConfigError:
+        return False
+
+
 def unit_of(rows: Iterable[Row], kind: str) -> str:
     """Say the unit of an axis on which some estimates stand.
 

