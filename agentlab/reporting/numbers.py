@@ -58,7 +58,8 @@ def estimate(recs: Recordings, metrics: Sequence[str] = (), reference: str | Non
         frame = compare(recs, *(metrics or METRICS), reference=reference)
     if metrics:
         return frame
-    known = set(frame.loc[frame["estimate"].notna(), "metric"])
+    told = frame["estimate"].notna() | (frame["status"] == "mixed_setup")
+    known = set(frame.loc[told, "metric"])
     return frame[frame["metric"].isin(known)]
 
 

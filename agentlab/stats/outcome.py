@@ -24,7 +24,8 @@ class Outcome:
     status : str
         ``"ok"``; ``"no_data"``; ``"too_few_runs"`` (1 or 2: no interval); ``"degenerate"`` (all runs equal,
         or the method has no finite end); ``"unsupported"`` (no method for it); ``"mixed_setup"`` (an arm
-        holds runs of several versions or models); ``"invalid"`` (values that cannot be right).
+        holds runs of several versions or models, or of several numbers of sessions: then there is no estimate
+        either); ``"invalid"`` (values that cannot be right).
     flags : frozenset of str
         Doubts that leave the interval standing.
     reason : str or None

@@ -173,10 +173,12 @@ def _with_doubts(
         return outcome
     for arm in arms:
         if mixed := runs.mixed(arm, but=metric.across):
-            return outcome.refused("mixed_setup", mixed)
+            refused = outcome.refused("mixed_setup", mixed.reason)
+            return dataclasses.replace(refused, estimate=None) if mixed.in_size else refused
     if not n_empty:
         return outcome
-    note = f"{n_empty} runs without a known value are left out"
+    alone = "" if metric.across is None else f", or without one of another {metric.across} in their block,"
+    note = f"{n_empty} {'run' if n_empty == 1 else 'runs'} without a known value{alone} left out"
     reason = f"{outcome.reason}; {note}" if outcome.reason else note
     return dataclasses.replace(outcome.flagged("empty_runs"), reason=reason)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,13 @@ class TableSource(Protocol):
     def table(self, name: str) -> pd.DataFrame:
         """Return one table; each row names its study and run_id."""
         ...
+
+
+class Mixed(NamedTuple):
+    """How runs of an arm differ: in size, so that their mean is a number of nothing, or in what they ran."""
+
+    in_size: bool
+    reason: str
 
 
 class Runs:
@@ -62,7 +69,7 @@ class Runs:
     def __init__(self, source: TableSource, *, by: str = "compare") -> None:
         _check_source(source, by)
         self._source = source
-        self._mixed: dict[tuple[str, str | None], str | None] = {}
+        self._mixed: dict[tuple[str, str | None], Mixed | None] = {}
         self._tables: dict[str, tuple[pd.DataFrame, Ints]] = {}
         runs = source.runs
         study, run_id, arm = (_strings(runs, name) for name in ("study", "run_id", "arm"))
@@ -101,7 +108,7 @@ class Runs:
             keys.append(("repetition", study, nth))
         return np.array([code for _, code in _coded(keys)], np.int64)
 
-    def mixed(self, arm: str, *, but: str | None = None) -> str | None:
+    def mixed(self, arm: str, *, but: str | None = None) -> Mixed | None:
         """Say how the eligible runs of an arm differ in what was measured, or None when they do not.
 
         Parameters
@@ -115,13 +122,14 @@ class Runs:
             self._mixed[arm, but] = self._differences(arm, but)
         return self._mixed[arm, but]
 
-    def _differences(self, arm: str, but: str | None) -> str | None:
+    def _differences(self, arm: str, but: str | None) -> Mixed | None:
         runs = self.frame[(self.arm == arm) & self.eligible]
         for column in ("driver", "version", "model", "n_sessions"):
             if column in runs and column != but and runs[column].nunique() > 1:
-                seen = runs[column].value_counts()
+                seen = runs[column].value_counts().sort_index()
                 listed = ", ".join(f"{value} ({count} runs)" for value, count in seen.items())
-                return f"runs of arm {arm!r} differ in {column}: {listed}; select with where({column}=...)"
+                said = f"runs of arm {arm!r} differ in {column}: {listed}; select with where({column}=...)"
+                return Mixed(column == "n_sessions", said)
         return None
 
     def rows(self, table: str) -> tuple[pd.DataFrame, Ints]:

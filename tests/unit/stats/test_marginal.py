@@ -210,7 +210,10 @@ def test_levels_over_several_numbers_of_sessions_are_refused():
         (found,) = al.compare(made.recs, metric).to_dict("records")
         assert found["status"] == "mixed_setup"
         assert "differ in n_sessions: " in found["reason"] and "where(n_sessions=...)" in found["reason"]
-        assert pd.isna(found["lower"])
+        assert pd.isna(found["estimate"]) and pd.isna(found["lower"]), (
+            "a mean over sizes is a number of nothing"
+        )
+        assert ": 1 (5 runs), 4 (5 runs), 10 (5 runs);" in found["reason"]
     (found,) = al.compare(swept(counts=(4,)).recs, ANON_TOTAL).to_dict("records")
     assert (found["status"], found["n_runs"]) == ("ok", 5)
     assert found["estimate"] == pytest.approx(50 + 26 * 4)

@@ -324,7 +324,7 @@ def test_unknown_values_are_dropped_and_counted(values, interval):
     assert row["estimate"] == pytest.approx(16.5 / 6)
     assert (row["n_missing"], row["n_rows"], row["n_runs"]) == (3, 6, 5)
     assert (row["status"], row["flags"]) == ("ok", "empty_runs")
-    assert "1 runs without a known value" in row["reason"]
+    assert "1 run without a known value left out" in row["reason"]
 
 
 def test_infinite_values_are_refused_in_sums_and_kept_in_quantiles(values):
