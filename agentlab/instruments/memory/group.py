@@ -74,8 +74,10 @@ class RunGroup:
         Returns
         -------
         dict or None
-            None: it cannot be read.
+            None: nothing of the run is in it, or it cannot be read.
         """
+        if n == 0 and not complete:
+            return None
         counters = self._cgroup.counters()
         told: dict[str, Any] = {
             name: value for name, value in counters._asdict().items() if value is not None
