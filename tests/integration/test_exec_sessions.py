@@ -67,6 +67,13 @@ async def test_output_and_exit_of_a_command_that_ends(sessions: ExecSessions, tm
     assert sessions.list() == ()
 
 
+async def test_cpu_time_is_that_of_the_command_and_its_children(sessions: ExecSessions):
+    result = await sessions.run("for i in {1..20000}; do :; done; seq 300000 | tail -n 1; read", yield_s=0.1)
+    assert (result.state, result.cpu_s) == ("running", None)
+    result = await sessions.write(result.session, "\n")
+    assert result.cpu_s is not None and result.cpu_s > 0.005
+
+
 @BOTH
 async def test_output_without_a_newline_at_the_end(sessions: ExecSessions, tty: bool):
     result = await sessions.run("printf 'no newline'", tty=tty)

@@ -32,6 +32,8 @@ class ExecResult:
         Whether its time-out ended it.
     wall_ms : float
         From start to end in ms, or to now.
+    cpu_s : float or None
+        CPU seconds of the command and of what it waited for; None while it runs, or when nobody knows.
     offset : int
         Position of the first byte in all of the session's output.
     n_bytes : int
@@ -57,6 +59,7 @@ class ExecResult:
     ended_by: str | None
     stopped: Literal["timeout"] | None
     wall_ms: float
+    cpu_s: float | None
     offset: int
     n_bytes: int
     lost_bytes: int

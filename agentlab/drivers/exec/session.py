@@ -33,11 +33,14 @@ class Outcome(NamedTuple):
         ``"self"``, ``"signal N"``, ``"timeout"``, ``"close"``; None as above.
     t : int
         When, ns.
+    cpu_s : float or None
+        CPU seconds of it and of what it waited for; None: not known.
     """
 
     exit_code: int | None
     ended_by: str | None
     t: int
+    cpu_s: float | None = None
 
 
 class Session:
@@ -231,7 +234,7 @@ class Session:
         if self._timer is not None:
             self._timer.cancel()
         self._stream.drain()
-        self._exit = Outcome(ended.exit_code, self._ended_by(ended.exit_code), ended.t)
+        self._exit = Outcome(ended.exit_code, self._ended_by(ended.exit_code), ended.t, ended.cpu_s)
         if not ended.left:
             self._hang_up()
         elif self._ending is None:

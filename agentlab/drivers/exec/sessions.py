@@ -30,12 +30,12 @@ class ExecSessions:
     :meth:`run` starts ``bash -lc COMMAND`` and waits for a while; what still runs then is a session, to be
     polled, typed into and closed. Each call returns exactly the bytes since the last one.
 
-    One thread with an event loop of its own reads all sessions: a notebook cell that computes does not stop
-    it, and it may be used from any event loop, also from several one after another. All of it ends with this,
-    and also when this process is killed. Linux only.
+    One thread with an event loop of its own reads all sessions: a notebook cell that computes only slows it
+    (to about 1 MB/s from a terminal), and it may be used from any event loop, also from several one after
+    another. All of it ends with this, and also when this process is killed. Linux only.
 
-    Commands get an environment that is built from nothing: ``PATH``, ``HOME``, ``USER``, ``LOGNAME``,
-    ``SHELL``, ``TMPDIR``, ``TZ``, ``LANG`` and ``LC_*`` of this process, ``TERM``, and `env`. No key crosses.
+    Commands get an environment built from nothing: ``PATH``, ``HOME``, ``USER``, ``LOGNAME``, ``SHELL``,
+    ``TMPDIR``, ``TZ``, ``LANG``, ``LC_*`` of this process, ``TERM``, and `env`. No key crosses.
 
     On a terminal (120x40) the line discipline turns ^C into an interrupt, and ^D at the start of a line ends
     the input; lines longer than it can hold are given out in pieces, so that nothing is lost. Over pipes ^C
@@ -344,6 +344,7 @@ class ExecSessions:
             ended_by=outcome and outcome.ended_by,
             stopped="timeout" if outcome and outcome.ended_by == "timeout" else None,
             wall_ms=session.wall_ms,
+            cpu_s=outcome and outcome.cpu_s,
             offset=taken.offset,
             n_bytes=taken.n_bytes,
             lost_bytes=taken.lost_bytes,
@@ -367,12 +368,11 @@ class ExecSessions:
     async def _start(self, command: str, cwd: Path, timeout_s: float | None, tty: bool) -> Session:
         if len(alive := self._alive()) >= self._limit:
             raise too_many(alive)
-        shell = shutil.which("bash")
-        if shell is None:
+        if (shell := shutil.which("bash")) is None:
             raise StartupError("bash: command not found", driver="exec", phase="startup")
         number = self._last = self._last + 1
-        name = f"exec-{number}.out" if self._archive else None
-        spool = Spool(self._folder, name, max_bytes=self._max_bytes)
+        kept = f"exec-{number}.out" if self._archive else None
+        spool = Spool(self._folder, kept, max_bytes=self._max_bytes)
         session = self._sessions[number] = self._make(number, command, spool, tty)
         try:
             env = filtered(os.environ, self._env, tty=tty)
