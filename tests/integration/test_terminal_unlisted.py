@@ -82,10 +82,7 @@ def test_jcode_without_memory_is_smaller(tmp_path):
     def held(folder: str, **settings) -> int:
         (tmp_path / folder).mkdir()
         [run] = record(tmp_path / folder, "jcode", **settings)
-        samples = [
-            r for r in lines(run / "memory.jsonl") if r["kind"] == "memory.sample" and r["lane"] == "slow"
-        ]
-        return sum(row[4] for row in samples[-1]["processes"])
+        return sum(row[4] for row in last_sample(run)["processes"])
 
     [switch] = TERMINALS["jcode"].switches
     name, _, value = switch.partition("=")
