@@ -63,7 +63,8 @@ def descendants(root: int) -> list[int]:
                 rest = file.read().rpartition(b")")[2].split()
         except OSError:
             continue
-        if rest[0] not in (b"Z", b"X"):
+        # A process that is being killed can be a zombie by its first thread alone: it still has its children.
+        if rest[0] not in (b"Z", b"X") or int(rest[17]) > 1:
             children.setdefault(int(rest[1]), []).append(int(name))
     found: list[int] = []
     queue = [root]
@@ -216,11 +217,14 @@ class _Watchdog:
                 time.sleep(0.01)
                 self.reap()
         end = time.monotonic() + _KILL_S
-        while (alive := descendants(me)) and time.monotonic() < end:
+        alive, n_empty = [me], 0
+        # Twice: what passed to us while /proc was read was seen as the child of one that is gone.
+        while n_empty < 2 and time.monotonic() < end:
+            alive = descendants(me)
+            n_empty = 0 if alive else n_empty + 1
             _send_signal(alive, signal.SIGKILL)
             time.sleep(0.005)
             self.reap()
-        self.reap()
         return [command_of(pid) for pid in alive]
 
     def send(self, message: dict) -> None:  # type: ignore[type-arg]

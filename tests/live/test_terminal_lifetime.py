@@ -38,7 +38,7 @@ class Lab:
         self.study = folder / "study"
         self.code = SETUP.format(study=str(self.study))
         self.started: list[ProcessId] = []
-        self.before = set(places())
+        self.home = Path()
         self.watchdog = 0
 
     def wait_for_daemons(self, owner: int) -> None:
@@ -53,27 +53,34 @@ class Lab:
         daemons = [pid for pid, command in pids.items() if any(word in command for word in DAEMONS)]
         assert all(os.getsid(pid) == pid for pid in daemons)
         [self.watchdog] = {parent(pid) for pid in daemons}
-        assert set(places()) - self.before
+        environment = Path(f"/proc/{daemons[0]}/environ").read_text().split("\0")
+        [home] = [entry[5:] for entry in environment if entry.startswith("HOME=")]
+        self.home = Path(home)
+        assert self.home.parent.parent == cache_home() / "runs" and self.home.is_dir()
 
-    def left(self, within: float = 5.0) -> list[int]:
+    def left(self, within: float = 5.0) -> list[str]:
         end = time.monotonic() + within
         while (alive := [process.pid for process in self.started if process.alive()]) and (
             time.monotonic() < end
         ):
             time.sleep(0.05)
-        return alive
+        return [f"{pid} {state_of(pid)}" for pid in alive]
 
     def check(self, *causes: str) -> None:
         assert self.left() == []
-        assert set(places()) - self.before == set()
+        assert not self.home.parent.exists()
         recs = load(self.study)
         assert len(recs.runs) == 1 and not recs.runs["eligible"].any()
         assert set(causes) & set(recs.issues["code"]), recs.issues
 
 
-def places() -> list[Path]:
-    folder = cache_home() / "runs"
-    return list(folder.iterdir()) if folder.exists() else []
+def state_of(pid: int) -> str:
+    """Return state, parent and command of a process, for the message."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
+        return " ".join(state) + Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")[-200:]
+    except OSError:
+        return "gone"
 
 
 def commands(owner: int) -> dict[int, str]:

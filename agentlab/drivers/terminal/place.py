@@ -49,8 +49,8 @@ async def private_place(children: Children) -> Path:
         (place / _OWNER).write_text(json.dumps(dataclasses.asdict(ProcessId.of(os.getpid()))))
     except OSError as error:
         raise StartupError(
-            f"no home can be made beside the installed agents: {error.strerror}; set AGENTLAB_CACHE to a folder "
-            "that can be written",
+            f"no home can be made beside the installed agents: {error.strerror}; set AGENTLAB_CACHE to a "
+            "folder that can be written",
             driver="terminal",
             phase="startup",
         ) from error
