@@ -7,7 +7,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV JUPYTER_PATH JUPYTER_CONFIG_DIR JUPYT
 
 .PHONY: help demo test lint format setup-demo setup-test figure
 help:
-	@echo "make demo    measure two prompts on the real OpenCode and write a report into reports/"
+	@echo "make demo    measure two prompts on the real OpenCode and the memory of two agents; reports/ gets the pages"
 	@echo "make test    check style and types, then run all tests"
 	@echo "make format  format the code"
 	@echo "make figure  the demo with 10 runs an arm: the example that is shipped, and the README's figure"

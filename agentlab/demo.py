@@ -1,4 +1,4 @@
-"""The demo: the notebook 10_cache on the real OpenCode, and the report of its study."""
+"""The demo: the notebook 10_cache on the real OpenCode, and the memory of two agents on terminals."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from .errors import ConfigError, InterruptedByUser
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 
 _METRICS = ("CACHE_HIT_RATE", "TTFT", "TURN_LATENCY")  # those of the notebook, and in its order
+#: What is measured on terminals: small agents that settle soon. The notebook 30_memory does it at leisure.
+_TOOLS, _SESSIONS, _BLOCKS, _WINDOW_S = ("codex", "pi"), (1, 2), 3, 1.5
 
 Say = Callable[[str], None]
 
@@ -73,7 +75,7 @@ def make_report(folder: Path, *, runs: int = 6, seed: int = 7, say: Say) -> Path
         agent = install("opencode", say=say)
         say(f"OpenCode {agent.version}, isolated, with a scripted model on this machine: no key, no network")
     study = folder / "studies" / "cache"
-    with _stage("measuring", say), _progress(study, 2 * runs, say):
+    with _stage("measuring", say), _progress(study, 2 * runs, say, "run"):
         parameters = {"runs": runs, "seed": seed, "study": "studies/cache", "out": "."}
         try:
             run_notebook(notebook, folder / notebook.name, parameters)
@@ -83,6 +85,68 @@ def make_report(folder: Path, *, runs: int = 6, seed: int = 7, say: Say) -> Path
             raise InterruptedByUser(f"interrupted. {kept}") from None
     with _stage("report", say):
         return report(study, folder / "report.html", metrics=_METRICS, reference="stable")
+
+
+def measure_memory(folder: Path, *, runs: int = _BLOCKS, seed: int = 7, say: Say) -> Path:
+    """Measure the memory of two agents on terminals beside the demo's first study, and write its page.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        As given to :func:`make_report`. Gets ``memory.html`` and the study ``studies/memory/``.
+    runs : int, default 3
+        Runs of each agent at one session, and at two.
+    seed : int, default 7
+        Of the order of the runs.
+    say : callable
+        Receives progress, one line at a time.
+
+    Returns
+    -------
+    pathlib.Path
+        The page.
+
+    Raises
+    ------
+    StartupError
+        An agent is not installed.
+    """
+    from .agents import install
+    from .drivers.terminal import Terminal
+    from .engine import record
+    from .engine.waiting import Quiet
+    from .reporting import report
+    from .scenario import Scenario, Timeouts
+
+    for name in _TOOLS:
+        install(name, say=say)
+    study = folder.absolute() / "studies" / "memory"
+    arms = {name: Terminal(name, sessions=_SESSIONS, window_s=_WINDOW_S) for name in _TOOLS}
+    waiting = Scenario("terminal", timeouts=Timeouts(start=60))
+    n_runs = runs * len(_TOOLS) * len(_SESSIONS)
+    with _stage("memory", say), _progress(study, n_runs, say, "memory: run"):
+        quiet = Quiet(wait_s=2, attempts=3)
+        record(waiting, arms, runs=runs, seed=seed, to=study, quiet=quiet, progress="none").result()
+    with _stage("report", say):
+        return report(study, folder / "memory.html", reference=_TOOLS[0])
+
+
+def memory_text(folder: Path) -> str:
+    """Return what :func:`measure_memory` found, as text.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        As given to it.
+
+    Returns
+    -------
+    str
+    """
+    from .recording import load
+    from .reporting.terminals import memory
+
+    return f"Memory on terminals\n{memory(load(folder / 'studies' / 'memory'))!r}"
 
 
 def estimates_text(folder: Path) -> str:
@@ -112,7 +176,7 @@ def _stage(name: str, say: Say) -> Generator[None]:
 
 
 @contextmanager
-def _progress(study: Path, planned: int, say: Say) -> Generator[None]:
+def _progress(study: Path, planned: int, say: Say, what: str) -> Generator[None]:
     """Say how many runs are done, read from the study's files as any other reader would."""
     from .engine.slots import FINISHED, recorded
 
@@ -124,7 +188,7 @@ def _progress(study: Path, planned: int, say: Say) -> Generator[None]:
             now = sum(run["status"] in FINISHED for run in recorded(study))
             if now > done:
                 done = now
-                say(f"run {done} of {planned}")
+                say(f"{what} {done} of {planned}")
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()

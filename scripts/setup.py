@@ -24,7 +24,7 @@ PYTHON = VENV / "bin" / "python"
 STAMP = VENV / ".agentlab-setup"
 OLDEST, NEWEST = (3, 11), (3, 13)
 AGENTS = {
-    "demo": ["opencode"],
+    "demo": ["opencode", "codex", "pi"],
     # In the order of their size: two are installed at a time, and the longest decides.
     "test": [
         *("mini_swe_agent", "cline", "opencode", "pi", "codex", "claude_code", "gemini_cli"),

@@ -19,7 +19,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
     shared : argparse.ArgumentParser
         Options of every command.
     """
-    text = "measure two prompts on the real OpenCode and write a report"
+    text = "measure two prompts on the real OpenCode, and the memory of two agents, and write reports"
     parser = commands.add_parser("demo", parents=[shared], help=text, description=text)
     parser.add_argument("--runs", type=int, default=6, metavar="N", help="runs of each arm (default 6)")
     parser.add_argument(
@@ -30,10 +30,11 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
 
 
 def _run(options: argparse.Namespace) -> int:
-    from ..demo import default_folder, estimates_text, make_report
+    from ..demo import default_folder, estimates_text, make_report, measure_memory, memory_text
 
     folder: Path = options.to or default_folder()
     page = make_report(folder, runs=options.runs, seed=options.seed, say=say)
-    print(estimates_text(page.parent))
-    print(page)
+    beside = measure_memory(folder, runs=min(3, options.runs), seed=options.seed, say=say)
+    for text in (estimates_text(folder), memory_text(folder), page, beside):
+        print(text)
     return DONE

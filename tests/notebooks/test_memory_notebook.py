@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import agentlab
-from agentlab.demo import NOTEBOOKS
+from agentlab.demo import NOTEBOOKS, measure_memory, memory_text
 from agentlab.errors import ConfigError
 from agentlab.notebook import run_notebook
 
@@ -70,6 +70,16 @@ def test_the_page_of_its_study_has_memory(executed):
     text = agentlab.report(executed / "memory", executed / "page.html", pdf=False).read_text()
     assert "Memory and terminals" in text and "each added session" in text
     assert "cannot be made" not in text
+
+
+def test_the_demo_measures_two_agents_beside_the_cache(tmp_path, real_agents):
+    said: list[str] = []
+    assert measure_memory(tmp_path, runs=1, say=said.append) == tmp_path / "memory.html"
+    recs = agentlab.load(tmp_path / "studies" / "memory")
+    assert recs.arms == ("codex", "pi") and sorted(recs.runs["n_sessions"]) == [1, 1, 2, 2]
+    assert "memory: run 4 of 4" in said or "memory: run 3 of 4" in said  # the last may end between two looks
+    rows = [line.split()[:2] for line in memory_text(tmp_path).splitlines()[2:6]]
+    assert rows == [["codex", "1"], ["codex", "2"], ["pi", "1"], ["pi", "2"]]
 
 
 def test_a_parameter_of_the_wrong_type_stops_it(tmp_path):
