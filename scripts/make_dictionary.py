@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agentlab.frames.audit import FINDINGS
+from agentlab.frames.published import PUBLISHED
 from agentlab.frames.reasons import REASONS
 from agentlab.frames.tables import TABLES
 from agentlab.issues import CODES
@@ -33,10 +34,24 @@ from the files of the recording (`docs/events.md`); `tables/` in a study's folde
 def text() -> str:
     """Return the whole file."""
     parts = [INTRO, *(table.describe() for table in TABLES.values())]
+    parts.append(_published())
     parts.append(_codes("Codes in `reason` and `ttft_reason`", REASONS))
     parts.append(_codes("Findings of the auditor", FINDINGS))
     parts.append(_codes("Codes of issues", CODES))
     return "\n".join(parts)
+
+
+def _published() -> str:
+    lines = [
+        "## Published figures",
+        "",
+        '`agentlab.reference("terminal")`: one row per published figure. No table of a recording.',
+        "",
+        "| column | dtype | meaning |",
+        "|---|---|---|",
+        *(f"| `{c.name}` | {c.dtype} | {c.doc} |" for c in PUBLISHED),
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _codes(title: str, codes: dict[str, str]) -> str:

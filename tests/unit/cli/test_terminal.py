@@ -159,3 +159,9 @@ def test_nothing_eligible_has_its_exit_code(monkeypatch, tmp_path):
 def test_what_cannot_be_measured_raises_no_error_of_its_own():
     with pytest.raises(ConfigError):
         terminal_arms(options_of("nobody"))
+
+
+def test_names_of_tools_are_completed():
+    from agentlab.cli.terminal import _names
+
+    assert _names("co") == ["codex", "copilot", "continue_cli"]
