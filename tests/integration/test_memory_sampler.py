@@ -67,6 +67,14 @@ def sampler(log, *children, **options):
     return MemorySampler(log.append, lambda: [c.pid for c in children], **options)
 
 
+def groups_of_this_process():
+    if isinstance(probe := Cgroup.create(), str):
+        return []
+    found = [path.name for path in probe.folder.parent.glob(f"agentlab-{os.getpid()}-*")]
+    assert probe.remove()
+    return [name for name in found if name != probe.folder.name]
+
+
 def rows(sample):
     names = ("pid", "start", "pss", "swap_pss", "anon", "file", "shmem", "rss", "n_threads", "cpu_ms")
     return {row[0]: dict(zip(names, row, strict=True)) for row in sample["processes"]}
@@ -235,10 +243,7 @@ async def test_it_ends_at_once_and_leaves_nothing(log, children):
     n = len(log)
     await asyncio.sleep(0.2)
     assert len(log) == n
-    if isinstance(group := Cgroup.create(), Cgroup):
-        mine = [path.name for path in group.home.glob(f"agentlab-{os.getpid()}-*")]
-        assert group.remove()
-        assert mine == [group.folder.name]
+    assert groups_of_this_process() == []
 
 
 async def test_processes_go_back_where_they_were(log, children):
@@ -271,12 +276,39 @@ async def test_a_disk_that_is_full_is_said_and_ends_the_thread(children):
     sampling = MemorySampler(write, lambda: [children.pid], slow_s=0.05)
     sampling.start()
     await children.spawn(["sleep", "60"], env=ENV)
+    began = time.monotonic()
     with pytest.raises(RecordingError, match="No space left"):
-        await sampling.settled(cap_s=20)
+        await sampling.settled(cap_s=60)
+    assert time.monotonic() - began < 20
     for _ in range(2):
         with pytest.raises(RecordingError, match="No space left"):
             await sampling.stop()
     assert written[-1]["kind"] == "memory.sample"
+
+
+async def test_a_run_that_cannot_begin_to_be_sampled_leaves_no_group(children):
+    def write(record):
+        raise RecordingError("memory.jsonl cannot be written: No space left on device")
+
+    with pytest.raises(RecordingError, match="No space left"):
+        MemorySampler(write, lambda: [children.pid]).start()
+    assert groups_of_this_process() == []
+
+
+async def test_nothing_is_written_or_left_after_an_end_that_was_cancelled(log, children):
+    sampling = sampler(log, children)
+    sampling.start()
+    await children.spawn([sys.executable, "-c", HOLD, "5"], env=ENV)
+    await until(lambda: log.slow())
+    ending = asyncio.create_task(sampling.stop())
+    await asyncio.sleep(0)
+    ending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await ending
+    n = len(log)
+    assert groups_of_this_process() == []
+    await asyncio.sleep(0.1)
+    assert len(log) == n
 
 
 async def test_a_broken_reader_fails_no_run_and_is_said(log, children):

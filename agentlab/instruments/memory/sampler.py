@@ -87,6 +87,7 @@ class MemorySampler:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self._samples = False  # until the thread's last news
         self._waiting: list[_Waiting] = []
         self._failure: RecordingError | None = None
         self._cost = Cost()
@@ -107,10 +108,15 @@ class MemorySampler:
         if isinstance(made, Cgroup):
             self._group = RunGroup(made, self._proc)
         self._cost.began = time.monotonic()
-        self._put("memory.begin", **about)
+        try:
+            self._put("memory.begin", **about)
+        except RecordingError:
+            self._leave()
+            raise
         if self._proc.there:
             self._sweeper = Sweeper(self._proc, self._roots, self._group, self._stop.is_set)
             self._thread = threading.Thread(target=self._run, name="agentlab-memory", daemon=True)
+            self._samples = True
             self._thread.start()
 
     def mark(self, phase: str) -> None:
@@ -161,9 +167,9 @@ class MemorySampler:
         began = time.monotonic()
         waiting = _Waiting(asyncio.get_running_loop())
         self._waiting.append(waiting)
-        found = Plateau(reached=False, reason="ended")
+        found = Plateau(reached=False, reason="few_samples")
         try:
-            while self._thread is not None and self._thread.is_alive():
+            while self._samples:
                 waiting.news.clear()
                 found = plateau(waiting.points, window_s=window_s, tolerance=tolerance)
                 left = began + cap_s - time.monotonic()
@@ -174,6 +180,8 @@ class MemorySampler:
             self._waiting.remove(waiting)
         if self._failure is not None:
             raise self._failure
+        if not self._samples and not found.reached:
+            found = Plateau(reached=False, reason="ended")
         waited = round(time.monotonic() - began, 3)
         asked = {"window_s": window_s, "tolerance": tolerance, "cap_s": cap_s, "waited_s": waited}
         self._put("memory.plateau", **asked, **found.told())
@@ -204,19 +212,24 @@ class MemorySampler:
         """
         if not self._stop.is_set():
             self._stop.set()
-            # No thread waits: while an interpreter ends there are no new ones.
-            while self._thread is not None and self._thread.is_alive():  # noqa: ASYNC110
-                await asyncio.sleep(0.002)
-            self._cost.ended = time.monotonic()
-            if self._group is not None and not self._group.close():
-                self._cost.cgroup_left = True
-            for waiting in self._waiting:
-                waiting.tell(None)
+            await self._join()
             if self._failure is None:
                 self._put("memory.end", **self._cost.told())
         if self._failure is not None:
             raise self._failure
         return self._cost.told()
+
+    async def _join(self) -> None:
+        """Wait for the thread, also while being cancelled: it writes to what is closed after that."""
+        cancelled: asyncio.CancelledError | None = None
+        # No thread waits for it: while an interpreter ends there are no new ones.
+        while self._thread is not None and self._thread.is_alive():
+            try:
+                await asyncio.sleep(0.002)
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
 
     def _put(self, kind: str, *, t: int | None = None, **fields: Any) -> None:  # noqa: ANN401
         with self._lock:
@@ -233,8 +246,15 @@ class MemorySampler:
             self._failure = error
         except Exception as error:  # an instrument that is broken says so and fails no run
             self._cost.reason = f"{type(error).__name__}: {error}"
+        self._leave()  # here, so that it happens also when whoever waits for the end is cancelled
+        self._samples = False
         for waiting in list(self._waiting):
             waiting.tell(None)
+
+    def _leave(self) -> None:
+        self._cost.ended = time.monotonic()
+        if self._group is not None and not self._group.close():
+            self._cost.cgroup_left = True
 
     def _look(self, lane: Lane) -> None:
         began, cpu = time.monotonic(), time.thread_time()
