@@ -136,6 +136,11 @@ class SyntheticRun:
         ``run.json``; stamps and counts are filled in at the end.
     begin_ns : int
         CLOCK_MONOTONIC of its begin.
+
+    Attributes
+    ----------
+    files : dict of str to bytes
+        What else is written beside the events, by name, e.g. a trace.
     """
 
     def __init__(self, path: Path, raw: dict[str, Any], *, begin_ns: int) -> None:
@@ -146,6 +151,7 @@ class SyntheticRun:
         self.events: list[dict[str, Any]] = []
         self.gateway_events: list[dict[str, Any]] = []
         self.memory_events: list[dict[str, Any]] = []
+        self.files: dict[str, bytes] = {}
         self.has_gateway = False
 
     def __enter__(self) -> SyntheticRun:
@@ -271,6 +277,8 @@ class SyntheticRun:
             )
         if self.memory_events:
             _write_lines(self.path / "memory.jsonl", sorted(self.memory_events, key=lambda event: event["t"]))
+        for name, data in self.files.items():
+            (self.path / name).write_bytes(data)
 
 
 def _event(t: int, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
