@@ -6,6 +6,7 @@ Importing it loads nothing heavy: every public name is resolved on first use.
 _WHERE = {
     "AgentCLI": "drivers.agentcli",
     "AgentlabError": "errors",
+    "ChatPage": "drivers.webchat",
     "CleanupError": "errors",
     "ConfigError": "errors",
     "Exec": "drivers.exec.driver",
@@ -31,6 +32,7 @@ _WHERE = {
     "Tape": "gateway",
     "Terminal": "drivers.terminal",
     "Timeouts": "scenario",
+    "WebChat": "drivers.webchat",
     "attach": "host.attach",
     "audit": "frames.audit",
     "compare": "stats.compare",

@@ -105,11 +105,17 @@ def test_imports_go_one_way() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+#: The one driver that another stands on: OpenCode's server shows the page that is recorded.
+DRIVERS_DOOR = ("drivers.webchat.checks", "drivers.opencode")
+
+
 def test_drivers_do_not_know_each_other() -> None:
     wrong: list[str] = []
     for module, found in _own():
         mine, theirs = (name.split(".")[1:2] for name in (module.name, found.target))
         both = module.inside("drivers") and _is_in(found.target, ("drivers",))
+        if (module.name, found.target) == DRIVERS_DOOR:
+            continue
         if both and mine and theirs and theirs not in (mine, ["base"], ["workspace"]):
             wrong.append(f"{module.where}:{found.line} imports {found.target}")
     assert not wrong, "\n".join(wrong)
