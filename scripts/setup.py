@@ -117,8 +117,7 @@ def install_agents(agents):
         codes = list(pool.map(install_agent, agents))
     failed = [agents[number] for number, code in enumerate(codes) if code]
     if failed:
-        names = " and ".join(failed)
-        raise SetupError("the agent " + names + " is needed and could not be installed (see above)")
+        raise SetupError("needed and could not be installed (see above): " + ", ".join(failed))
 
 
 def install_agent(agent):
