@@ -144,7 +144,7 @@ class _Page:
         self.run, self.page, self.draw = run, page, draw
         self.pace = math.exp(draw.gauss(0, page.spread / 2))
         self.trace = SyntheticTrace(run.ns(0))
-        self.growths: list[list[int]] = []
+        self.rows: list[list[int]] = []
         self.tasks: list[tuple[float, float]] = []
 
     def carry_out(self, *, gateway: bool) -> None:
@@ -173,8 +173,9 @@ class _Page:
         emit("page.open", at_ms=1, width=1600, height=1000, headless=True, browser="156.0", **recorder)
         emit("page.ready", at_ms=2, what="stream", waited_ms=310.0)
         emit("page.ready", at_ms=2, what="composer", waited_ms=420.0)
-        emit("page.mark", at_ms=3, name="agentlab:start", page_ms=5000.0)
-        self.trace.mark("agentlab:start", 3, page_ms=5000.0)
+        for name, at in (("agentlab:begin", 3.0), ("agentlab:end", self.end_ms)):
+            emit("page.mark", at_ms=at, name=name, page_ms=4997.0 + at)
+            self.trace.mark(name, at, page_ms=4997.0 + at)
 
     def _show(self) -> None:
         """Show what arrived in batches of a few frames, each by a task."""
@@ -195,7 +196,8 @@ class _Page:
             free = begin + duration + 0.2
             self._task(begin, duration)
             # Markdown's marks are not shown.
-            self.growths.append([self.run.ns(begin + 0.4 * duration), round(shown * 0.96)])
+            stamp = self.run.ns(begin + 0.4 * duration)
+            self.rows.append([stamp, round(shown * 0.96), self.run.ns(begin + duration + _FRAME_MS / 2)])
         self.n_chars = round(shown * 0.96)
 
     def _task(self, begin: float, duration: float) -> None:
@@ -248,8 +250,10 @@ class _Page:
             share = min(1.0, (begin + duration) / span)
             counts = self._held(heap, nodes, share)
             self.trace.counters(begin + duration * 0.9, *counts, documents=2 + round(50 * share))
-        for at in [4.2, *(1000.0 * k for k in range(1, int(self.end_ms // 1000) + 1)), self.end_ms - 1]:
-            self._sample("page.sample", at, *self._held(heap, nodes, min(1.0, at / span)))
+        whole = [(1000.0 * k, "run") for k in range(1, int(self.end_ms // 1000) + 1)]
+        for at, where in [(3.5, "begin"), *whole, (self.end_ms + 1, "end")]:
+            held = self._held(heap, nodes, min(1.0, max(0.0, at - 4) / span))
+            self._sample("page.sample", at, *held, where=where)
         kept = self._held(heap, nodes, 0.5)
         self._sample("page.gc", self.end_ms + 30, *kept)
 
@@ -257,12 +261,15 @@ class _Page:
         grown = heap + round(self.page.heap_mib * 2**20 * share)
         return grown, nodes + round(self.page.nodes * share), 170 + round(40 * share)
 
-    def _sample(self, kind: str, at: float, heap: int, nodes: int, listeners: int) -> None:
+    def _sample(
+        self, kind: str, at: float, heap: int, nodes: int, listeners: int, *, where: str | None = None
+    ) -> None:
         done = [duration for begin, duration in self.tasks if begin + duration <= at]
         busy_s = sum(done) / 1000
         self.run.emit(
             kind,
             at_ms=at,
+            at=where,
             heap_bytes=heap,
             nodes=nodes,
             listeners=listeners,
@@ -292,17 +299,21 @@ class _Page:
             "page.window", at_ms=end, begin_ns=run.ns(4), end_ns=run.ns(end),
             stream_end_ns=run.ns(self.stream_end_ms),
         )  # fmt: skip
-        emit("page.dom", at_ms=end + 1, turn=1, growths=self.growths)
-        emit("page.text", at_ms=end + 1, n_chars=self.n_chars, n_growths=len(self.growths))
+        emit("page.dom", at_ms=end + 1, rows=self.rows)
+        text = {"n_chars": self.n_chars, "n_growths": len(self.rows), "n_changes": len(self.rows)}
+        emit("page.text", at_ms=end + 1, **text, shown_ratio=1.0, n_messages=2, own_ms=1.5)
         counters = {"setTimeoutScheduled": 400, "rafScheduled": len(self.tasks), "mutationRecords": 900}
         sites = [["app.js:41:7", len(self.tasks), round(sum(d for _, d in self.tasks) * 0.4, 3), 30.5]]
-        emit("page.probe", at_ms=end + 2, counters=counters, sites=sites)
+        emit("page.probe", at_ms=end + 2, counters=counters, sites=sites, own_ms=2.5, exhausted=False)
+        entry = {"metric": "ui.message_list.render", "total": 41.5, "count": len(self.tasks), "max": 3.5}
+        emit("page.app_counters", at_ms=end + 2, entries=[entry])
         visibility = "hidden" if self.page.hidden else "visible"
         frames = 0 if self.page.hidden else 60
         emit("page.liveness", at_ms=end + 40, frames=frames, seconds=1.0, visibility=visibility)
-        gate = {"name": "visible", "passed": not self.page.hidden}
-        emit("page.gate", at_ms=end + 41, **gate, detail=None if gate["passed"] else visibility)
+        emit("page.gate", at_ms=end + 41, name="page_hidden", passed=not self.page.hidden)
+        if self.page.hidden:
+            run.issue("page_hidden", discard=True)
         names = ["trace.json.gz", *(["cpu.cpuprofile.gz"] if self.page.sampler else [])]
         for name in names:
-            emit("page.files", at_ms=end + 50, name=name, n_bytes=1000, complete=True, data_loss=False)
+            emit("page.file", at_ms=end + 50, name=name, n_bytes=1000, complete=True, data_loss=False)
         self.trace.shift(self.stream_end_ms / 2, 0.004)
