@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ..errors import ConfigError
-from ..scenario import Scenario
+from ..scenario import Scenario, digest
 
 if TYPE_CHECKING:
     from ..recording import Recordings
@@ -156,6 +156,11 @@ class Run(Protocol):
         """The sampler of this run's memory; None: it is not sampled."""
         ...
 
+    @property
+    def content_folder(self) -> Path | None:
+        """The run's folder with ``keep="content"``: for files (0600) that hold what was said; else None."""
+        ...
+
     def own(self, pid: int) -> None:
         """Say that a process and its descendants belong to this run alone; see :meth:`Arm.own`."""
         ...
@@ -270,6 +275,27 @@ def check_kinds(driver: object) -> None:
     gateway = getattr(driver, "gateway", None)
     if gateway is not None and not callable(getattr(gateway, "start", None)):
         raise ConfigError(f"{of}(gateway={gateway!r:.80}): give an agentlab.Gateway")
+
+
+def shown_flag(flag: str) -> str:
+    """Return what is stored of an argument of an agent: itself, or the digest of a path or a text.
+
+    Parameters
+    ----------
+    flag : str
+        The argument.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> shown_flag("--bare")
+    '--bare'
+    """
+    private = "/" in flag or len(flag) > 40 or any(c.isspace() for c in flag)
+    return digest(flag) if private else flag
 
 
 class RunsAlone:

@@ -67,7 +67,7 @@ class RunLog:
         self.memory: Memory | None = None
         self.owned = Owned()
         self.on_begin: Callable[[], Awaitable[None]] | None = None
-        self._keep_content = keep == "content"
+        self.content_folder = folder if keep == "content" else None
         self._redactor = redactor
         try:
             folder.mkdir(mode=0o700)
@@ -114,7 +114,7 @@ class RunLog:
     ) -> None:
         """Append one event; see :class:`agentlab.drivers.base.Run`."""
         record: dict[str, Any] = {"t": time.monotonic_ns() if t is None else t, "kind": kind, **fields}
-        if content is not None and self._keep_content:
+        if content is not None and self.content_folder is not None:
             record["content"] = content
         self._events.write(record)
         if kind == "tool" and fields.get("status") == "completed":

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from ...agents.base import Agent, split_model
 from ...agents.catalogue import find_agent
 from ...errors import ConfigError
-from ...scenario import digest, fingerprint
+from ...scenario import fingerprint
 from .. import workspace
-from ..base import Arm, Identity, Opened, RunsAlone, check_kinds
+from ..base import Arm, Identity, Opened, RunsAlone, check_kinds, shown_flag
 
 if TYPE_CHECKING:
     from ...gateway import Gateway
@@ -129,7 +129,7 @@ class AgentCLI(RunsAlone):
         about = self.about
         settings: dict[str, Any] = {
             "agent": about.name,
-            "flags": [digest(flag) if _private(flag) else flag for flag in self.flags],
+            "flags": [shown_flag(flag) for flag in self.flags],
             "dialect": self.dialect or about.dialects[0],
             "context_tokens": self.context_tokens,
             "max_output_tokens": self.max_output_tokens,
@@ -173,8 +173,3 @@ def _items(values: object) -> Sequence[object]:
 
 def _is_argument(flag: object) -> bool:
     return isinstance(flag, str) and flag != "" and "\0" not in flag
-
-
-def _private(flag: str) -> bool:
-    """Say whether an argument is more than an option or a short word: a path or a text."""
-    return "/" in flag or len(flag) > 40 or any(c.isspace() for c in flag)

@@ -15,7 +15,7 @@ from ...agents.tui.catalogue import find_terminal
 from ...errors import ConfigError
 from ...scenario import Scenario, Timeouts, digest
 from .. import workspace
-from ..base import Arm, Identity, Opened, RunsAlone, check_kinds
+from ..base import Arm, Identity, Opened, RunsAlone, check_kinds, shown_flag
 from . import checks
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class Terminal(RunsAlone):
         settings: dict[str, Any] = {
             "agent": self.agent,
             "command": None if self.command is None else digest(list(self.command)),
-            "flags": [digest(flag) if _private(flag) else flag for flag in self.flags],
+            "flags": [shown_flag(flag) for flag in self.flags],
             "env": {name: self._shown(name, value) for name, value in sorted(self.env.items())},
             "home": self.home,
             "daemon": self.daemon,
@@ -237,8 +237,3 @@ class Terminal(RunsAlone):
         """
         name = f"terminal-{self.agent or 'command'}"
         return await super().run(scenario or Scenario(name, timeouts=Timeouts(start=120)), to=to)
-
-
-def _private(flag: str) -> bool:
-    """Say whether an argument is more than an option or a short word: a path or a text."""
-    return "/" in flag or len(flag) > 40 or any(c.isspace() for c in flag)

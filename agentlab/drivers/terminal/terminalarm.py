@@ -7,7 +7,7 @@ import contextlib
 import shutil
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from ...errors import CleanupError, ConfigError
 from ...wire.children import Children
@@ -23,14 +23,6 @@ if TYPE_CHECKING:
 
 #: How long a throw-away start goes on after its prompt: daemons copy themselves, caches are written.
 _LINGER_S = 3.0
-
-
-@runtime_checkable
-class KeepsContent(Protocol):
-    """A run that tells where content may be kept; a stand-in may not."""
-
-    content_folder: Path | None
-    """The run's folder with ``keep="content"``, else None."""
 
 
 class Idle:
@@ -84,7 +76,7 @@ class TerminalArm:
         foreign = ForeignDaemons(driver.about.daemon_marks if driver.about else ())
         async with Children() as children:
             place = await private_place(children)
-            keep = run.content_folder if isinstance(run, KeepsContent) else None
+            keep = run.content_folder
             fleet = Fleet(driver, children, run.emit, keep=keep)
             try:
                 homes = await self._homes(place, 1 if driver.daemon == "shared" else n_sessions)
