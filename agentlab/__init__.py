@@ -45,6 +45,7 @@ _WHERE = {
     "load": "recording",
     "marginal_fit": "stats.marginal",
     "plot_estimates": "plots.estimates",
+    "plot_long_tasks": "plots.long_tasks",
     "plot_memory": "plots.memory",
     "plot_prefix": "plots.prefix",
     "plot_timeline": "plots.timeline",
