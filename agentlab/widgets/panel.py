@@ -38,10 +38,10 @@ class Panel:
         self._bars: dict[str, Any] = {}
         self._counts: dict[str, Any] = {}
         rows: list[Any] = []
-        width = f"{min(14.0, 1 + 0.7 * max(map(len, running.study.arms))):g}em"
-        for name in running.study.arms:
+        width = f"{min(14.0, 1 + 0.7 * max(map(len, running.study.planned))):g}em"
+        for name, planned in running.study.planned.items():
             label = w.HTML(_clipped(name), layout=w.Layout(width=width))
-            self._bars[name] = w.IntProgress(max=running.study.runs, layout=w.Layout(width="16em"))
+            self._bars[name] = w.IntProgress(max=planned, layout=w.Layout(width="16em"))
             self._counts[name] = w.HTML()
             rows.append(w.HBox([label, self._bars[name], self._counts[name]]))
         arms = w.VBox(rows, layout=w.Layout(max_height="22em", overflow="auto"))

@@ -35,7 +35,7 @@ class FakeRunning:
     """The part of a Running that a panel uses; cannot show what cancelling does."""
 
     def __init__(self) -> None:
-        self.study = SimpleNamespace(arms={"a <b>": None}, runs=4)
+        self.study = SimpleNamespace(planned={"a <b>": 4})
         self.cancelled = self.blocking = False
 
     def cancel(self) -> None:
@@ -150,7 +150,7 @@ def test_at_the_end_a_card_without_widgets_takes_its_place(handle: FakeHandle, r
 
 def test_many_arms_scroll(running: FakeRunning, handle: FakeHandle) -> None:
     names = [f"arm {n}" for n in range(40)]
-    running.study = SimpleNamespace(arms=dict.fromkeys(names), runs=4)
+    running.study = SimpleNamespace(planned=dict.fromkeys(names, 4))
     arms = {name: state()["arms"]["a <b>"] for name in names}
     running.state = lambda: state(arms=arms)  # type: ignore[method-assign]
     panel = Panel(running)
