@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BLOCK = 1 << 21
 _FIRST = 1 << 16
 #: Bytes behind the text of a part that may be read, but mean nothing.
-MARGIN = 64
+MARGIN = 128
 _NEWLINE, _COMMA, _OPEN, _CLOSE = b"\n,{}"
 
 
