@@ -282,6 +282,8 @@ class Children:
         if self._lost:
             self.survivors = await kill_marked(self.marker)
         self._loop.remove_reader(self._sock)
+        with contextlib.suppress(OSError):
+            self._sock.shutdown(socket.SHUT_RDWR)  # also for copies of this process, which hold it open
         self._sock.close()
         # No thread waits: while an interpreter ends there are no new ones.
         while self._process.poll() is None:  # noqa: ASYNC110

@@ -2,7 +2,7 @@
 
 It is run by file name (``python -I -S watchdog.py FD``), uses the standard library only, and is a child
 subreaper: whatever its children start, also with ``setsid``, a double fork or an emptied environment, stays
-its descendant. When its owner's socket closes, for whatever reason, it kills all of them and exits.
+its descendant. When its owner ends or closes the socket, for whatever reason, it kills all of them and exits.
 
 Messages are JSON lines over one Unix socket; file descriptors of a spawn travel with its line.
 """
@@ -100,6 +100,14 @@ def _send_signal(pids: Iterable[int], sig: int) -> None:
             os.kill(pid, sig)
 
 
+def _owner() -> set[int]:
+    """Open who started this: its copies by fork hold the socket open, and can outlive it."""
+    try:
+        return {os.pidfd_open(os.getppid())}
+    except (AttributeError, OSError):  # an old system: the socket has to do
+        return set()
+
+
 class _Watchdog:
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
@@ -108,6 +116,7 @@ class _Watchdog:
         self.direct: set[int] = set()
         self.folders: list[str] = []
         self.over = False
+        self.owner = _owner()
         self.wake_r, wake_w = os.pipe()
         os.set_blocking(self.wake_r, False)
         os.set_blocking(wake_w, False)
@@ -122,7 +131,9 @@ class _Watchdog:
 
     def run(self) -> None:
         while not self.over:
-            ready, _, _ = select.select([self.sock, self.wake_r], [], [])
+            ready, _, _ = select.select([self.sock, self.wake_r, *self.owner], [], [])
+            if not self.owner.isdisjoint(ready):
+                self.over = True
             if self.wake_r in ready:
                 with contextlib.suppress(BlockingIOError):
                     os.read(self.wake_r, 4096)

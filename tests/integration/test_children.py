@@ -139,6 +139,36 @@ def test_everything_ends_when_the_owner_is_killed(tmp_path, how):
     assert gone(pid)
 
 
+@pytest.mark.parametrize("then", ["os.kill(os.getpid(), signal.SIGKILL)", "pass"], ids=["killed", "closed"])
+def test_a_copy_of_the_owner_by_fork_holds_nothing_up(tmp_path, then):
+    """As the workers of multiprocessing are, which outlive an owner that is killed."""
+    owner = textwrap.dedent(f"""
+        import asyncio, os, signal, sys, time
+        from agentlab.wire.children import Children
+        async def main():
+            async with Children() as children:
+                child = await children.spawn(["sleep", "60"], env=dict(os.environ))
+                if (copy := os.fork()) == 0:
+                    time.sleep(60)
+                    os._exit(0)
+                print(child.pid, copy, flush=True)
+                {then}
+        asyncio.run(main())
+    """)
+    process = subprocess.Popen([sys.executable, "-c", owner], stdout=subprocess.PIPE)
+    assert process.stdout
+    pid, copy = map(int, process.stdout.readline().split())
+    try:
+        process.wait(10)
+        assert gone(pid)
+        assert alive(copy)
+    finally:
+        os.kill(copy, signal.SIGKILL)
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
 def test_descendants_of_this_process():
     process = subprocess.Popen(["sleep", "60"])
     try:
