@@ -170,7 +170,7 @@ class _Reading:
             yield part
         splitter = self._parts.splitter
         nothing = self._n_events == self._n_empty + self._n_unparsable
-        if not splitter.listed or (nothing and self._n_events):
+        if not splitter.listed or (nothing and (self._n_events or splitter.form == "array")):
             raise ImportFormatError(f"{self._path} is no trace of Chrome: {self._why_not()}")
 
     def _why_not(self) -> str:
@@ -178,7 +178,7 @@ class _Reading:
             return self._source.damaged
         if self._parts.splitter.form is None:
             return "it is empty" if not self._parts.n_bytes else "it is no JSON object or array"
-        if self._n_events:
+        if self._parts.splitter.listed:
             return "its list holds no events (objects with ph)"
         return "it has no list traceEvents, or is cut before it"
 
