@@ -35,6 +35,7 @@ _WHERE = {
     "WebChat": "drivers.webchat",
     "attach": "host.attach",
     "audit": "frames.audit",
+    "check": "stats.budget",
     "compare": "stats.compare",
     "doctor": "agents",
     "example": "recording",
@@ -54,6 +55,7 @@ _WHERE = {
     "reference": "frames.published",
     "report": "reporting",
     "save": "plots.export",
+    "verdicts": "stats.verdicts",
 }
 _MODULES = ("errors", "metrics")
 

@@ -30,6 +30,7 @@ def compare(
     n_resamples: int = 4999,
     interval: Interval = "auto",
     seed: int = 0,
+    baseline: TableSource | None = None,
 ) -> pd.DataFrame:
     """Estimate metrics of all arms and their differences, with intervals whose unit is the run.
 
@@ -66,6 +67,9 @@ def compare(
         draws of that report's own generator, whatever `n_resamples` and `seed`.
     seed : int
         Seed of the draws, >= 0. The same seed gives the same frame, whatever the order of its rows.
+    baseline : Recordings, optional
+        Recordings of one arm, made earlier: they stand as the arm ``"baseline"``, which is the default
+        reference. :func:`agentlab.verdicts` says what became better or worse beyond the noise of the runs.
 
     Returns
     -------
@@ -106,6 +110,10 @@ def compare(
     from .rows import rows
     from .runs import Runs
 
+    if baseline is not None:
+        from .baseline import NAME, Beside
+
+        recs, reference = Beside(recs, baseline), reference or NAME
     runs = Runs(recs)
     if runs.arms and reference is not None and reference not in runs.arms:
         raise ConfigError(f"there is no arm {reference!r} to compare with; there are {', '.join(runs.arms)}")

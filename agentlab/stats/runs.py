@@ -67,7 +67,7 @@ class Runs:
     """
 
     def __init__(self, source: TableSource, *, by: str = "compare") -> None:
-        _check_source(source, by)
+        check_source(source, by)
         self._source = source
         self._mixed: dict[tuple[str, str | None], Mixed | None] = {}
         self._tables: dict[str, tuple[pd.DataFrame, Ints]] = {}
@@ -151,7 +151,21 @@ def _done_again(repeats: list[tuple[str, str, int]], eligible: Mask) -> Mask:
     return np.array([stands[key] != at for at, key in enumerate(repeats)], dtype=bool)
 
 
-def _check_source(source: object, by: str) -> None:
+def check_source(source: object, by: str) -> None:
+    """Refuse what has no tables of runs.
+
+    Parameters
+    ----------
+    source : object
+        What a function was given.
+    by : str
+        Name of the function, for the message.
+
+    Raises
+    ------
+    ConfigError
+        It has none; the message says what to give.
+    """
     if hasattr(source, "runs") and hasattr(source, "table"):
         return
     kind = type(source).__name__
