@@ -157,6 +157,11 @@ class Run(Protocol):
         ...
 
     @property
+    def folder(self) -> Path:
+        """The run's folder, for files beside its events that hold nothing of what was said."""
+        ...
+
+    @property
     def content_folder(self) -> Path | None:
         """The run's folder with ``keep="content"``: for files (0600) that hold what was said; else None."""
         ...

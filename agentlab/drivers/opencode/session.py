@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import secrets
 import time
@@ -174,6 +175,22 @@ class OpenCodeSession:
         if info["finish"] == "length":
             self._run.issue("turn_length")
         return "complete"
+
+    async def web(self) -> dict[str, Any]:
+        """Say where a browser finds this session.
+
+        Returns
+        -------
+        dict
+            ``url`` of the server that serves the page, ``directory`` of the session, and the ``headers`` that
+            the browser has to send.
+        """
+        info, _ = await self._api.call("GET", self._route)
+        headers = dict(self._api.headers)
+        if self._api.auth is not None:
+            login = base64.b64encode(":".join(self._api.auth).encode()).decode()
+            headers["Authorization"] = f"Basic {login}"
+        return {"url": self._api.url, "directory": info["directory"], "headers": headers}
 
     async def collect(self) -> None:
         """Read history and state of the session and its children: proof that outlasts the stream."""

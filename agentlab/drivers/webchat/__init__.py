@@ -223,7 +223,7 @@ class WebChat(RunsAlone):
         StartupError
             The server does not become ready.
         """
-        from .arm import open_arm
+        from .webchatarm import open_arm
 
         if not arm.scenario.turns:
             raise ConfigError(

@@ -34,6 +34,8 @@ class CommandApi:
         Where the state stands in the JSON of ``status``; the first that is there counts.
     busy : sequence of str
         States in which an answer is under way; any other means idle.
+    env : sequence of str
+        Names of further variables that the commands get; of the environment they get PATH, HOME and the like.
 
     Raises
     ------
@@ -55,6 +57,7 @@ class CommandApi:
     state_keys: Sequence[str] = ("sessionStatus.type", "status")
     answer_key: str = "text"
     busy: Sequence[str] = ("busy", "retry")
+    env: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for field in ("create", "send", "status", "delete", "read"):
@@ -65,7 +68,7 @@ class CommandApi:
                 raise ConfigError(f"CommandApi({field}={words!r:.80}): give a list of words")
             _check_places(f"CommandApi({field}=...)", *words)
             object.__setattr__(self, field, tuple(words))
-        for field in ("state_keys", "busy"):
+        for field in ("state_keys", "busy", "env"):
             object.__setattr__(self, field, tuple(getattr(self, field)))
 
 

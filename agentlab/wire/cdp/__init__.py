@@ -3,7 +3,7 @@
 The only importer of pychrome, of which the connection is used; what it lacks or does wrong is held here.
 """
 
-from .browser import Browser, launch
+from .browser import Browser, find, launch
 from .connection import CommandFailed, Connection
 from .page import Page, ScriptFailed
 from .profiler import end_profile, start_profile
@@ -18,6 +18,7 @@ __all__ = [
     "TraceEnd",
     "end_profile",
     "end_trace",
+    "find",
     "launch",
     "start_profile",
     "start_trace",

@@ -109,11 +109,12 @@ async def launch(
     executable: str | Path | None = None,
     headless: bool = True,
     viewport: tuple[int, int] = (1600, 1000),
+    profile: Path | None = None,
     loopback_only: bool = True,
     flags: Sequence[str] = (),
     start_s: float = 30.0,
 ) -> AsyncGenerator[Browser]:
-    """Start a browser with a fresh profile.
+    """Start a browser, with a fresh profile if none is given.
 
     Parameters
     ----------
@@ -125,6 +126,8 @@ async def launch(
         Without a window. With one it needs a display.
     viewport : tuple of int
         Width and height of the window, px.
+    profile : Path, optional
+        Folder of a profile; it stays. None: a new one, which goes with the browser.
     loopback_only : bool
         Resolve no name but localhost, so that nothing leaves this machine.
     flags : sequence of str
@@ -139,7 +142,7 @@ async def launch(
     Raises
     ------
     ConfigError
-        No browser is found, or a window is asked for where there is no display.
+        No browser is found, a window is asked for where there is no display, or the profile is in use.
     StartupError
         It does not become ready; the message holds the end of its log.
     """
@@ -154,8 +157,8 @@ async def launch(
             f"the folder for temporary files has too long a path for a browser's socket ({len(str(folder))} "
             f"characters, at most {_LONGEST}); set TMPDIR to a shorter one"
         )
-    profile, log = folder / "profile", folder / "log"
-    profile.mkdir(mode=0o700)
+    log = folder / "log"
+    profile = _profile(profile, folder)
     shown = () if headless else _DISPLAY
     child = await children.spawn(
         [
@@ -225,6 +228,20 @@ def find(executable: str | Path | None = None) -> str:
         f"no Chromium or Chrome is found (looked for {looked}). Install one, e.g. apt-get install chromium, "
         "or name its executable"
     )
+
+
+def _profile(wanted: Path | None, folder: Path) -> Path:
+    """Make the folder of a profile, or check that no browser uses the one that is wanted."""
+    profile = folder / "profile" if wanted is None else wanted.expanduser().absolute()
+    with contextlib.suppress(OSError, ValueError):  # a link to "host-pid", which a killed browser leaves
+        owner = int((profile / "SingletonLock").readlink().name.rpartition("-")[2])
+        os.kill(owner, 0)
+        raise ConfigError(
+            f"the browser profile {profile.name!r} is in use; close its browser, or use another"
+        )
+    profile.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (profile / "DevToolsActivePort").unlink(missing_ok=True)  # of a browser before
+    return profile
 
 
 async def _ready(child: Child, profile: Path, log: Path, start_s: float) -> tuple[str, str]:

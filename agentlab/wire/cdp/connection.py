@@ -60,6 +60,8 @@ class Connection:
     ----------
     failures : list of Exception
         What callbacks raised.
+    n_calls : int
+        Commands that were sent.
     n_dropped : int
         Events that came while too many waited for the loop.
 
@@ -75,7 +77,7 @@ class Connection:
         from .socket import Socket
 
         self.failures: list[Exception] = []
-        self.n_dropped = 0
+        self.n_calls = self.n_dropped = 0
         self._loop = asyncio.get_running_loop()
         self._numbers = itertools.count(1)
         self._pending: dict[int, tuple[str, asyncio.Future[Params]]] = {}
@@ -145,6 +147,7 @@ class Connection:
         if self._gone is not None:
             raise self._gone
         number = next(self._numbers)
+        self.n_calls += 1
         message: Params = {"id": number, "method": method, "params": params or {}}
         if session is not None:
             message["sessionId"] = session

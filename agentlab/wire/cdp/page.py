@@ -84,7 +84,14 @@ class Page:
         """Subscribe to an event; see :meth:`Connection.on`."""
         return self.connection.on(event, callback, session=session)
 
-    async def evaluate(self, script: str, *, timeout_s: float = CALL_S, session: str | None = None) -> Any:  # noqa: ANN401
+    async def evaluate(
+        self,
+        script: str,
+        *,
+        timeout_s: float = CALL_S,
+        session: str | None = None,
+        world: int | None = None,
+    ) -> Any:  # noqa: ANN401
         """Run a script in the page and return its value; a promise is awaited.
 
         Parameters
@@ -95,6 +102,8 @@ class Page:
             Deadline, s.
         session : str, optional
             Of a worker.
+        world : int, optional
+            As :meth:`own_world` returns it; None: where the page's own scripts run.
 
         Returns
         -------
@@ -106,18 +115,26 @@ class Page:
         ScriptFailed
             It threw.
         """
-        answer = await self.call(
-            "Runtime.evaluate",
-            expression=script,
-            returnByValue=True,
-            awaitPromise=True,
-            timeout_s=timeout_s,
-            session=session,
-        )
+        params: Params = {"expression": script, "returnByValue": True, "awaitPromise": True}
+        if world is not None:
+            params["contextId"] = world
+        answer = await self.call("Runtime.evaluate", timeout_s=timeout_s, session=session, **params)
         if (thrown := answer.get("exceptionDetails")) is not None:
             about = thrown.get("exception", {}).get("description") or thrown.get("text", "")
             raise ScriptFailed(f"a script in the page threw: {about:.200}", driver="webchat")
         return answer["result"].get("value")
+
+    async def own_world(self) -> int:
+        """Make a world of our own: it shares the document with the page, and no variable or function.
+
+        Returns
+        -------
+        int
+            To be given to :meth:`evaluate`; it ends when another document is opened.
+        """
+        frame = (await self.call("Page.getFrameTree"))["frameTree"]["frame"]["id"]
+        made = await self.call("Page.createIsolatedWorld", frameId=frame, worldName="agentlab")
+        return made["executionContextId"]
 
     async def navigate(self, url: str, *, timeout_s: float = 60.0) -> None:
         """Open an address and wait until it is loaded; also brings a page that has crashed back.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,14 @@ async def start_profile(page: Page, *, interval_us: int, session: str | None = N
     await page.call("Profiler.start", session=session)
 
 
-async def end_profile(page: Page, path: Path, *, timeout_s: float = 60.0, session: str | None = None) -> int:
+async def end_profile(
+    page: Page,
+    path: Path,
+    *,
+    reduce: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+    timeout_s: float = 60.0,
+    session: str | None = None,
+) -> int:
     """Stop the profiler and write what it has, compressed.
 
     Parameters
@@ -40,6 +48,8 @@ async def end_profile(page: Page, path: Path, *, timeout_s: float = 60.0, sessio
         The page.
     path : Path
         New file, ``.cpuprofile.gz``, 0600.
+    reduce : callable, optional
+        Given the profile, returns what is written of it.
     timeout_s : float
         Longest wait, s.
     session : str, optional
@@ -59,7 +69,7 @@ async def end_profile(page: Page, path: Path, *, timeout_s: float = 60.0, sessio
     """
     answer = await page.call("Profiler.stop", timeout_s=timeout_s, session=session)
     profile: dict[str, Any] = answer["profile"]
-    await asyncio.to_thread(_write, path, profile)
+    await asyncio.to_thread(_write, path, profile if reduce is None else reduce(profile))
     return len(profile.get("samples", ()))
 
 

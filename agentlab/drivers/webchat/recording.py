@@ -1,0 +1,210 @@
+"""One recording of a page: from our mark before the first prompt to the files on disk, whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import DriverError
+from ...wire.cdp import Page
+from ..base import Run
+from .evidence import Evidence
+from .gates import Gates
+from .listening import Listening
+from .samples import Sampler, named, read_metrics
+from .typist import Typist
+from .visit import Visit
+
+if TYPE_CHECKING:
+    from . import WebChat
+
+_WATCH = (Path(__file__).parent / "watch.js").read_text("utf-8")
+#: How long a page may take for what is asked of it after the window: it may be busy with what it has got.
+_ASK_S = 15.0
+_ALIVE_MS = 1000
+
+
+class Recording:
+    """Record a page that is ready.
+
+    Parameters
+    ----------
+    driver : WebChat
+        Settings.
+    page : Page
+        The page.
+    visit : Visit
+        How it was opened.
+    run : Run
+        Where everything observed goes.
+    heard : Listening
+        What the chat's own driver says.
+    """
+
+    def __init__(self, driver: WebChat, page: Page, visit: Visit, run: Run, heard: Listening) -> None:
+        self._driver = driver
+        self._page = page
+        self._visit = visit
+        self._run = run
+        self._heard = heard
+        self._evidence = Evidence(page, driver.recorder, run, buffer_kb=driver.trace_buffer_kb)
+        self._sampler = Sampler(page, run, self._take)
+        self._typist = Typist(page, driver.shown.composer)
+        self._gates = Gates(run)
+        self._world = 0
+        self._begin_ns: int | None = None
+        self._cpu_s = 0.0
+        self._stream_open = False
+        self._inputs: list[list[Any]] = []
+
+    async def begin(self) -> None:
+        """Start recorder and observers, set the mark, and take the first sample.
+
+        Raises
+        ------
+        DriverError
+            The page is gone, or does not answer.
+        """
+        shown = self._driver.shown
+        self._world = await self._page.own_world()
+        answer = f"{_WATCH.strip()}({json.dumps(shown.answer)}, {json.dumps(shown.message)}), 0"
+        await self._page.evaluate(answer, world=self._world)
+        await self._evidence.begin()
+        if self._driver.recorder.probe:
+            await self._page.evaluate("__agentlabProbe.clear()")
+        if shown.counters is not None:
+            await self._page.evaluate(f"({shown.counters.begin}), 0")
+        self._cpu_s = time.process_time()
+        await self._sampler.begin()
+        page_ms = await self._page.evaluate("agentlab.begin()", world=self._world)
+        self._begin_ns = self._ns(page_ms)
+        self._run.emit("page.mark", t=self._begin_ns, name="agentlab:begin", page_ms=page_ms)
+        if self._driver.typing:
+            await self._typist.begin()
+        self._stream_open = self._visit.stream_open
+
+    async def end(self, *, hurry: bool = False) -> None:
+        """End the window, take over what there is, and judge it; a page that is gone leaves the rest.
+
+        Parameters
+        ----------
+        hurry : bool
+            The run is being cancelled: stop only.
+
+        Raises
+        ------
+        RecordingError
+            A file cannot be written.
+        """
+        await self._typist.stop()
+        if self._begin_ns is None or hurry:
+            await self._evidence.end(hurry=hurry)
+            return
+        await self._sampler.end()
+        at_end = self._visit.stream_open
+        end_ns = await self._mark_end()
+        idle: dict[str, Any] = {} if self._heard.idle_ns is None else {"stream_end_ns": self._heard.idle_ns}
+        self._run.emit("page.window", begin_ns=self._begin_ns, end_ns=end_ns, **idle)
+        own_cpu_s, before = time.process_time() - self._cpu_s, time.process_time()
+        told = await self._ask_page()
+        await self._evidence.end()
+        move_cpu_s = time.process_time() - before
+        self._judge(told, await self._look_after(), at_end=at_end)
+        self._run.emit(
+            "page.end",
+            own_cpu_s=round(own_cpu_s, 4),
+            move_cpu_s=round(move_cpu_s, 4),
+            n_calls=self._page.connection.n_calls,
+        )
+
+    async def _mark_end(self) -> int:
+        with contextlib.suppress(DriverError):
+            page_ms = await self._page.evaluate("agentlab.end()", world=self._world, timeout_s=_ASK_S)
+            end_ns = self._ns(page_ms)
+            self._run.emit("page.mark", t=end_ns, name="agentlab:end", page_ms=page_ms)
+            return end_ns
+        return time.monotonic_ns()
+
+    async def _ask_page(self) -> dict[str, Any] | None:
+        """Take over what was watched; None: the page does not answer."""
+        with contextlib.suppress(DriverError):
+            await asyncio.sleep(0.05)  # the last change's frame
+            await self._take("rest")
+            told = await self._page.evaluate("agentlab.told()", world=self._world, timeout_s=_ASK_S)
+            if self._driver.typing:
+                self._run.emit("page.input", n_keys=self._typist.n_keys, interactions=self._inputs)
+                await self._typist.take_back()
+            await self._ask_counters()
+            return told
+        return None
+
+    async def _ask_counters(self) -> None:
+        if self._driver.recorder.probe:
+            probe = await self._page.evaluate("__agentlabProbe.told()", timeout_s=_ASK_S)
+            sites = [[site, n, _ms(total), _ms(most)] for site, n, total, most in probe["sites"]]
+            self._run.emit("page.probe", **probe | {"sites": sites, "own_ms": _ms(probe["own_ms"])})
+        counters = self._driver.shown.counters
+        if counters is not None:
+            entries = await self._page.evaluate(counters.read, timeout_s=_ASK_S)
+            self._run.emit("page.app_counters", entries=entries)
+            if counters.lists:
+                counted = [e for e in entries or () if str(e["metric"]).startswith(counters.lists)]
+                drawn = any(e.get("count", 0) > 0 for e in counted)
+                self._gates.check("page_text_not_growing", drawn, None if drawn else "no list was rendered")
+
+    async def _look_after(self) -> dict[str, Any] | None:
+        """Look at memory after a collection, and at the page's frames; both lie outside the window."""
+        with contextlib.suppress(DriverError):
+            await self._page.call("HeapProfiler.collectGarbage", timeout_s=_ASK_S)
+            metrics = await read_metrics(self._page, timeout_s=_ASK_S)
+            self._run.emit("page.gc", t=round(metrics["Timestamp"] * 1e9), **named(metrics))
+            alive = await self._page.evaluate(f"agentlab.alive({_ALIVE_MS})", world=self._world)
+            self._run.emit("page.liveness", **alive)
+            return alive
+        return None
+
+    def _judge(self, told: dict[str, Any] | None, alive: dict[str, Any] | None, *, at_end: bool) -> None:
+        gone = self._page.connection.gone
+        crashed = gone is not None and gone.code == "page_crashed"
+        self._gates.check("page_crashed", not crashed)
+        if told is not None:
+            ratio = self._gates.answer(self._heard, told)
+            keys = ("n_chars", "n_growths", "n_changes", "n_messages", "body_chars")
+            more = {} if ratio is None else {"shown_ratio": round(ratio, 4)}
+            about: dict[str, Any] = {key: told[key] for key in keys} | {"own_ms": _ms(told["own_ms"])} | more
+            self._run.emit("page.text", content={"text": told["text"]}, **about)
+            self._gates.stream(at_prompt=self._stream_open, at_end=at_end)
+        else:
+            self._gates.check("page_not_idle", self._heard.idle_ns is not None)
+        if told is not None and alive is not None:
+            self._gates.alive(told, alive)
+        self._gates.trace(self._driver.recorder, self._evidence.trace, self._evidence.eye)
+
+    async def _take(self, how: str = "take") -> None:
+        """Take rows out of the page and write them, with times of our clock."""
+        rows = await self._page.evaluate(f"agentlab.{how}()", world=self._world, timeout_s=_ASK_S)
+        ns = self._ns
+        dom = [[ns(at), n, None if paint is None else ns(paint)] for at, n, paint in rows["dom"]]
+        frames = [
+            [ns(at), _ms(whole), _ms(blocking), ns(render) if render else None, _ms(script)]
+            for at, whole, blocking, render, script in rows["frames"]
+        ]
+        shifts = [[ns(at), round(value, 6), had] for at, value, had in rows["shifts"]]
+        self._inputs += [
+            [ns(at), kind, number, _ms(whole), _ms(processing)]
+            for at, kind, number, whole, processing in rows["inputs"]
+        ]
+        for kind, taken in (("page.dom", dom), ("page.frames", frames), ("page.shift", shifts)):
+            if taken:
+                self._run.emit(kind, rows=taken)
+
+    def _ns(self, page_ms: float) -> int:
+        return self._visit.origin_ns + round(page_ms * 1e6)
+
+
+def _ms(value: float) -> float:
+    return round(value, 3)
