@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
 from .audit import build_audit
+from .browser.counters import build_counters
+from .browser.cpu import build_callsites, build_cpu
+from .browser.frames import build_animation_frames, build_animation_scripts, build_frames
+from .browser.input import build_interactions, build_layout_shifts
+from .browser.parts import build_page_events
+from .browser.summary import build_page
+from .browser.tasks import build_tasks
 from .chunks import build_chunks
 from .events import build_events
-from .evidence import EVENTS, GATEWAY, MEMORY, RunInfo
+from .evidence import EVENTS, GATEWAY, MEMORY, PROFILE, TRACE, RunInfo
 from .exec import build_exec
 from .issues import build_issues
 from .memory import build_memory, build_processes
@@ -40,6 +47,17 @@ BUILDERS: dict[str, Builder] = {
     "memory": build_memory,
     "processes": build_processes,
     "exec": build_exec,
+    "page": build_page,
+    "tasks": build_tasks,
+    "frames": build_frames,
+    "animation_frames": build_animation_frames,
+    "animation_scripts": build_animation_scripts,
+    "interactions": build_interactions,
+    "layout_shifts": build_layout_shifts,
+    "page_events": build_page_events,
+    "counters": build_counters,
+    "cpu": build_cpu,
+    "callsites": build_callsites,
     "audit": build_audit,
 }
 
@@ -47,8 +65,21 @@ BUILDERS: dict[str, Builder] = {
 _JUDGED_TOGETHER = ("requests",)
 #: Tables of what is sampled, in a file of its own.
 _SAMPLED = ("memory", "processes")
-#: Small tables, mostly wanted together: one reading of the evidence serves them all.
-TOGETHER = ("runs", "issues", "sessions", "turns", "requests", "tools")
+#: Tables of a page, for which its trace is read.
+TRACED = (
+    "page",
+    "tasks",
+    "frames",
+    "animation_frames",
+    "animation_scripts",
+    "interactions",
+    "layout_shifts",
+    "page_events",
+    "counters",
+    "cpu",
+)
+#: Small tables, mostly wanted together, and those of one big file: one reading serves them all.
+_TOGETHER = (("runs", "issues", "sessions", "turns", "requests", "tools"), TRACED)
 _SMALL = 4_000_000  # bytes
 
 
@@ -104,6 +135,39 @@ def build_all(names: Sequence[str], runs: Iterable[RunInfo]) -> dict[str, pd.Dat
     return {name: known(name).frame(rows[name]) for name in names}
 
 
+def built_with(name: str) -> tuple[str, ...]:
+    """Return the tables that are best built in one reading.
+
+    Parameters
+    ----------
+    name : str
+        One of them.
+
+    Returns
+    -------
+    tuple of str
+        At least that one.
+    """
+    return next((names for names in _TOGETHER if name in names), (name,))
+
+
+def files_of(name: str) -> tuple[str, ...]:
+    """Return the files of a run that a table is mostly built from.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table.
+
+    Returns
+    -------
+    tuple of str
+    """
+    if name in _SAMPLED:
+        return EVENTS, MEMORY
+    return (EVENTS, GATEWAY, TRACE, PROFILE) if name in TRACED else (EVENTS, GATEWAY)
+
+
 def stands_alone(name: str, run: RunInfo) -> bool:
     """Say whether a run's rows are best built from its own files.
 
@@ -122,8 +186,7 @@ def stands_alone(name: str, run: RunInfo) -> bool:
     """
     if name in _JUDGED_TOGETHER or run.path is None:
         return False
-    files = (EVENTS, MEMORY) if name in _SAMPLED else (EVENTS, GATEWAY)
-    return sum(file.stat().st_size for n in files if (file := run.path / n).exists()) < _SMALL
+    return sum(file.stat().st_size for n in files_of(name) if (file := run.path / n).exists()) < _SMALL
 
 
 def known(name: str) -> Any:  # noqa: ANN401

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .browser.shown import add_shown
 from .conversation import Message
 from .evidence import Event, RunInfo
 from .join import Request
@@ -13,6 +14,8 @@ from .values import as_bool, as_count, as_int, as_text
 
 #: Kinds that an agent passes on; tool calls' arguments are streamed by no agent's event stream.
 _PASSED_ON = ("text", "reasoning")
+#: Of a page, where one was looked at.
+_SHOWN = ("dom_lag_ms", "paint_lag_ms", "dom_reason", "ordered", "disorder")
 
 
 def build_chunks(read: Reading) -> list[dict[str, Any]]:
@@ -45,6 +48,7 @@ def build_chunks(read: Reading) -> list[dict[str, Any]]:
             "message_id": request.message.id if request.message else None,
         }
         rows += [{**common, "chunk": at, **piece} for at, piece in enumerate(pieces, 1)]
+    add_shown(rows, read.page)
     return rows
 
 
@@ -116,6 +120,7 @@ def _piece(run: RunInfo, seen: Event | None, sent: Event | None, reason: str | N
         "arrive_ns": as_int(agent.get("t")),
         "dom_ns": None,
         "paint_ns": None,
+        **dict.fromkeys(_SHOWN),
         "reason": reason,
     }
 

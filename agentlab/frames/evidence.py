@@ -23,6 +23,9 @@ MEMORY = "memory.jsonl"
 #: The files of evidence that a run may have; only the first is in every run.
 EVIDENCE = (EVENTS, GATEWAY, MEMORY)
 
+#: What a browser leaves beside them; not written line by line, so it is not judged by its lines.
+TRACE, PROFILE = "trace.json.gz", "cpu.cpuprofile.gz"
+
 #: Where no lock tells: a run under way writes each second, so a file that is silent for longer has no writer.
 ALIVE_S = 10.0
 

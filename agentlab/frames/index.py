@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 
 from ..errors import RecordingError
 from ..jsonfile import read_json
-from .evidence import EVIDENCE, Issue, RunInfo, run_of
+from .evidence import EVIDENCE, PROFILE, TRACE, Issue, RunInfo, run_of
 
 #: Of each file of a run: size, mtime, ctime (both ns) and inode; None for a missing one. Who writes a file
 #: changes its size or its ctime, who replaces it changes its inode.
 Stamps: TypeAlias = list[list[int] | None]
 
-FILES = ("run.json", *EVIDENCE)
+FILES = ("run.json", *EVIDENCE, TRACE, PROFILE)
 
 
 def stamps_of(folder: Path) -> Stamps:

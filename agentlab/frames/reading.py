@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from .browser.evidence import PageEvidence
 from .conversation import Conversation
 from .evidence import EVENTS, GATEWAY, MEMORY, Event, RunInfo, read_events
 from .exchange import read_exchanges
@@ -23,10 +24,20 @@ class Reading:
         The run.
     events, gateway_events : sequence of Event
         Both sides' evidence.
+    page : PageEvidence, optional
+        Of a foreign trace; by default what lies in the run's folder.
     """
 
-    def __init__(self, run: RunInfo, events: Sequence[Event], gateway_events: Sequence[Event]) -> None:
+    def __init__(
+        self,
+        run: RunInfo,
+        events: Sequence[Event],
+        gateway_events: Sequence[Event],
+        *,
+        page: PageEvidence | None = None,
+    ) -> None:
         self.run, self.events, self.gateway_events = run, events, gateway_events
+        self._page = page
 
     @classmethod
     def of(cls, run: RunInfo) -> Reading:
@@ -65,6 +76,11 @@ class Reading:
     def samples(self) -> list[Sample]:
         """What was sampled of its memory; read only where it is wanted, since it may be long."""
         return [] if self.run.path is None else read_samples(read_events(self.run.path / MEMORY))
+
+    @cached_property
+    def page(self) -> PageEvidence:
+        """What is known of its page in a browser; its files are read only where they are wanted."""
+        return PageEvidence.of(self.run, self.events) if self._page is None else self._page
 
     @cached_property
     def request_rows(self) -> list[dict[str, Any]]:

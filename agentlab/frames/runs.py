@@ -39,6 +39,7 @@ def build_runs(read: Reading) -> list[dict[str, Any]]:
             "driver": as_text(identity.get("driver")),
             "version": as_text(identity.get("version")),
             "model": as_text(identity.get("model")),
+            "recorder": as_text(_settings(identity).get("recorder")),
             "versions": as_text(run.raw.get("versions")),
             "warmup_rule": run.warmup_rule,
             "started_unix_ms": None if started is None else started / 1e6,
@@ -59,6 +60,11 @@ def build_runs(read: Reading) -> list[dict[str, Any]]:
             **_pressure(read.events),
         }
     ]
+
+
+def _settings(identity: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = identity.get("settings")
+    return found if isinstance(found, dict) else {}
 
 
 def _counts(read: Reading) -> dict[str, int]:

@@ -15,7 +15,7 @@ from ..errors import RecordingError
 from ..jsonfile import read_json
 from . import build as frames
 from .evidence import Issue, RunInfo, read_run
-from .index import RunIndex, Stamps, stamps_of
+from .index import FILES, RunIndex, Stamps, stamps_of
 from .schema import Table
 
 if TYPE_CHECKING:
@@ -132,8 +132,11 @@ class StudyFolder:
         pandas.DataFrame
         """
         if name not in self._memo and not self._from_cache(name):
-            together = frames.TOGETHER if name in frames.TOGETHER else (name,)
-            stale = [n for n in together if n not in self._memo and (n == name or not self._from_cache(n))]
+            stale = [
+                n
+                for n in frames.built_with(name)
+                if n not in self._memo and (n == name or not self._from_cache(n))
+            ]
             for made, frame in frames.build_all(stale, self.runs).items():
                 self._memo[made] = frame
                 if self._may_write:
@@ -153,13 +156,13 @@ class StudyFolder:
         bool
             It was read before, its cache is valid, or the evidence is small.
         """
-        return name in self._memo or self._from_cache(name) or self._n_bytes < _QUICK
+        return name in self._memo or self._from_cache(name) or self._n_bytes(name) < _QUICK
 
-    @property
-    def _n_bytes(self) -> int:
-        """Size of the evidence when the runs were first asked for."""
+    def _n_bytes(self, name: str) -> int:
+        """Size of a table's evidence when the runs were first asked for."""
         _ = self.runs
-        return sum(stamp[0] for stamps in self._stamps.values() for stamp in stamps if stamp)
+        wanted = [FILES.index(file) for file in ("run.json", *frames.files_of(name))]
+        return sum(stamp[0] for stamps in self._stamps.values() for at in wanted if (stamp := stamps[at]))
 
     def _cache(self, name: str) -> Path:
         return self.path / "tables" / f"{name}.parquet"
@@ -216,7 +219,7 @@ def version() -> str:
 
 
 def _digest_of_code() -> str:
-    files = sorted(Path(__file__).parent.glob("*.py"))
+    files = sorted(Path(__file__).parent.rglob("*.py"))
     return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from .schema import Table
 from .tables_audit import AUDIT
+from .tables_browser import BROWSER
 from .tables_exec import EXEC
 from .tables_memory import MEMORY, PROCESSES
 from .tables_model import CHUNKS, REQUESTS
+from .tables_page import PAGE
 from .tables_run import EVENTS, ISSUES, PRESSURE, RUNS
 from .tables_talk import SESSIONS, TOOLS, TURNS
 
@@ -25,6 +27,8 @@ TABLES: dict[str, Table] = {
         MEMORY,
         PROCESSES,
         EXEC,
+        PAGE,
+        *BROWSER,
         AUDIT,
     )
 }

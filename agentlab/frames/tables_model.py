@@ -301,8 +301,34 @@ CHUNKS = Table(
         ),
         Column("first_byte_ns", "Int64", "Read that brought its first byte.", source=f"{_E} chunk"),
         Column("arrive_ns", "Int64", "Read that completed it.", source=f"{_E} chunk"),
-        Column("dom_ns", "Int64", "Seen in a page; NA: no page was looked at."),
-        Column("paint_ns", "Int64", "Painted; NA: no page was looked at."),
+        Column(
+            "dom_ns",
+            "Int64",
+            "In the page's document: when the same share of all text was. NA: no page was looked at, or "
+            "dom_reason.",
+            source=f"{_E} page.dom",
+        ),
+        Column(
+            "paint_ns",
+            "Int64",
+            "The frame with it was handed over; the next one that was seen where its own was not.",
+            source=f"{_E} page.dom",
+        ),
+        Column("dom_lag_ms", "Float64", "arrive_ns to dom_ns; negative: the page was first."),
+        Column("paint_lag_ms", "Float64", "arrive_ns to paint_ns, likewise."),
+        Column(
+            "dom_reason",
+            "string",
+            "Why dom_ns is NA in a run with a page: not_shown (of a kind that is no text of the answer), "
+            "not_seen.",
+        ),
+        Column(
+            "ordered",
+            "boolean",
+            "emit, gateway, arrive, dom and paint follow each other, as far as they are known; NA: no page, "
+            "or fewer than two. server_ns, of whole ms, is left out.",
+        ),
+        Column("disorder", "string", "Which do not, e.g. arrive>dom."),
         Column("reason", "string", "Why the other side's stamps are NA, see the codes below."),
     ),
 )

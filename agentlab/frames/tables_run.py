@@ -22,6 +22,12 @@ RUNS = Table(
         Column("driver", "string", "Name of the driver.", source=f"{_R} identity"),
         Column("version", "string", "Version of the agent.", source=f"{_R} identity"),
         Column("model", "string", "Model that was asked for, provider/model.", source=f"{_R} identity"),
+        Column(
+            "recorder",
+            "string",
+            "How a page was recorded, JSON text: unlike ones are not pooled. NA: no page.",
+            source=f"{_R} identity",
+        ),
         Column("versions", "string", "All versions, JSON text.", source=f"{_R} versions"),
         Column("warmup_rule", "string", "Rule of the scenario: none, original.", source=_R),
         Column("started_unix_ms", "Float64", "Begin, wall clock.", source=_R),

@@ -239,6 +239,51 @@ class Recordings(Sequence[Recording]):
         """One row per call of an exec session."""
         return self.table("exec")
 
+    @property
+    def page(self) -> pd.DataFrame:
+        """One row per run with a page in a browser: its numbers, each beside the original's reading."""
+        return self.table("page")
+
+    @property
+    def tasks(self) -> pd.DataFrame:
+        """One row per task of a page's main thread."""
+        return self.table("tasks")
+
+    @property
+    def frames(self) -> pd.DataFrame:
+        """One row per frame of a page."""
+        return self.table("frames")
+
+    @property
+    def animation_frames(self) -> pd.DataFrame:
+        """One row per animation frame of a page."""
+        return self.table("animation_frames")
+
+    @property
+    def interactions(self) -> pd.DataFrame:
+        """One row per key or click."""
+        return self.table("interactions")
+
+    @property
+    def counters(self) -> pd.DataFrame:
+        """One row per look at what a page held."""
+        return self.table("counters")
+
+    @property
+    def cpu(self) -> pd.DataFrame:
+        """One row per function of a CPU profile."""
+        return self.table("cpu")
+
+    @property
+    def page_events(self) -> pd.DataFrame:
+        """One row per kind of event on a page's main thread."""
+        return self.table("page_events")
+
+    @property
+    def callsites(self) -> pd.DataFrame:
+        """One row per place that asked for callbacks in a page."""
+        return self.table("callsites")
+
     # -- choosing
 
     def where(self, **columns: Any) -> Recordings:  # noqa: ANN401

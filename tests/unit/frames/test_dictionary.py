@@ -20,10 +20,10 @@ def test_every_na_reason_is_explained():
 
     from agentlab.frames.reasons import REASONS
 
-    sources = "".join(
-        (ROOT / "agentlab" / "frames" / f"{name}.py").read_text()
-        for name in ("turns", "requests", "chunks", "tools", "join", "pairing", "memory", "exec")
-    )
+    frames = ROOT / "agentlab" / "frames"
+    names = ("turns", "requests", "chunks", "tools", "join", "pairing", "memory", "exec")
+    files = [*(frames / f"{name}.py" for name in names), *(frames / "browser").glob("*.py")]
+    sources = "".join(file.read_text() for file in files)
     for code in REASONS:
         if code != "null_in_report":
             assert re.search(rf'"{code}"', sources), f"{code} is used nowhere"

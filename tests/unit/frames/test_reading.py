@@ -24,7 +24,7 @@ def test_the_small_tables_are_read_and_judged_once(tmp_path, monkeypatch):
     original = reading.read_conversation
     monkeypatch.setattr(reading, "read_conversation", lambda *a: talks.append(1) or original(*a))
     recs = al.load(path)
-    for name in build.TOGETHER:
+    for name in build.built_with("turns"):
         recs.table(name)
     assert len(talks) == 4
 
