@@ -203,15 +203,16 @@ class Collector:
 
 
 def _pairs(pieces: Iterable[Piece]) -> list[tuple[Piece, Piece | None]]:
-    """Match begins with the next end of their key, in the order of time."""
+    """Match begins with the next end of their key, in the order of time; instants have none."""
     found: list[tuple[Piece, Piece | None]] = []
     waiting: dict[tuple[object, ...], list[int]] = {}
     for piece in pieces:
         stack = waiting.setdefault((*piece.key, piece.name), [])
         if piece.ph == "b":
             stack.append(len(found))
+        if piece.ph != "e":
             found.append((piece, None))
-        elif piece.ph == "e" and stack:
+        elif stack:
             place = stack.pop()
             found[place] = (found[place][0], piece)
     return found
@@ -242,7 +243,7 @@ def _animation_frames(pieces: Sequence[Piece]) -> tuple[AnimationFrame, ...]:
     rows: list[AnimationFrame] = []
     current: dict[tuple[object, ...], AnimationFrame] = {}
     by_id: dict[object, AnimationFrame] = {}
-    for begin, end in _pairs(p for p in pieces if p.ph != "n"):
+    for begin, end in _pairs(pieces):
         args: AnimationArgs = begin.args
         end_ns = None if end is None else end.t_ns
         frame = current.get(begin.key)
@@ -258,23 +259,20 @@ def _animation_frames(pieces: Sequence[Piece]) -> tuple[AnimationFrame, ...]:
             )
             rows.append(frame)
             current[begin.key] = by_id[args.id] = frame
+        elif begin.name == "AnimationFrame::Presentation":
+            frame = by_id.get(args.id, frame)
+            if frame is not None:
+                frame.presentation_ns = begin.t_ns
         elif frame is None:
             continue
+        elif begin.name == "AnimationFrame::FirstUIEvent":
+            frame.first_ui_event_ns = begin.t_ns
         elif begin.name == "AnimationFrame::Render":
             frame.render_ns = begin.t_ns
         elif begin.name == "AnimationFrame::StyleAndLayout":
             frame.style_layout_ns = begin.t_ns
         elif begin.name == "AnimationFrame::Script::Execute":
             frame.scripts += (_script(begin.t_ns, end_ns, args.animation_frame_script_timing_info),)
-    for piece in pieces:
-        args = piece.args
-        frame = current.get(piece.key) if args.id is None else by_id.get(args.id)
-        if piece.ph != "n" or frame is None:
-            continue
-        if piece.name == "AnimationFrame::Presentation":
-            frame.presentation_ns = piece.t_ns
-        elif piece.name == "AnimationFrame::FirstUIEvent":
-            frame.first_ui_event_ns = piece.t_ns
     return tuple(rows)
 
 

@@ -1,6 +1,6 @@
 """CPU profiles: samples sorted, and the time from each sample to the next booked to it."""
 
-from .files import RawNode, build_profile, knows, read_cpuprofile
+from .files import RawNode, build_profile, read_cpuprofile
 from .original import Original, original
 from .profile import CpuProfile, Function, Node
 
@@ -11,7 +11,6 @@ __all__ = [
     "Original",
     "RawNode",
     "build_profile",
-    "knows",
     "original",
     "read_cpuprofile",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -185,18 +184,3 @@ def _reason(text: bytes, error: Exception) -> str:
     if isinstance(data, Mapping) and "head" in data:
         return "it has the form of Chrome before 58 (a tree under head); record it anew"
     return str(error)
-
-
-def knows(data: Any) -> bool:  # noqa: ANN401
-    """Say whether plain data is a CPU profile.
-
-    Parameters
-    ----------
-    data : JSON data
-        Of a file.
-
-    Returns
-    -------
-    bool
-    """
-    return isinstance(data, Mapping) and {"nodes", "startTime", "timeDeltas"} <= data.keys()
