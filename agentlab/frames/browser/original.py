@@ -12,8 +12,6 @@ from .samples import Samples
 if TYPE_CHECKING:
     from .evidence import PageEvidence
 
-_MIB = 2**20
-
 
 def original_columns(page: PageEvidence, samples: Samples) -> dict[str, Any]:
     """Return the readings of the original, column by column.
@@ -35,13 +33,13 @@ def original_columns(page: PageEvidence, samples: Samples) -> dict[str, Any]:
     return {
         **_tasks(page, elapsed_s),
         "original_busy_pct": _per(samples.grown("task_ms"), elapsed_s, 0.1),
-        "original_recalc_rate": _per(samples.grown("n_recalcs"), elapsed_s),
-        "original_layout_rate": _per(samples.grown("n_layouts"), elapsed_s),
-        "original_raf_rate": _per(counters_of(page).get("rafScheduled"), elapsed_s),
+        "original_recalcs_per_second": _per(samples.grown("n_recalcs"), elapsed_s),
+        "original_layouts_per_second": _per(samples.grown("n_layouts"), elapsed_s),
+        "original_raf_per_second": _per(counters_of(page).get("rafScheduled"), elapsed_s),
         "original_stream_s": None if window is None or window.source != "marks" else window.stream_s,
         "original_node_growth": samples.grown("nodes"),
         "original_listener_growth": samples.grown("listeners"),
-        "original_heap_rate": _heap_rate(samples),
+        "original_heap_bytes_per_second": _heap_rate(samples),
         "original_heap_max_bytes": max(samples.running("heap_bytes"), default=None),
     }
 
@@ -95,8 +93,8 @@ def _per(part: float | None, whole: float | None, scale: float = 1.0) -> float |
 
 
 def _heap_rate(samples: Samples) -> float | None:
-    """Return the slope of the heap over time by least squares, MiB/s."""
-    points = [(at / 1e9, heap / _MIB) for at, heap in samples.points("heap_bytes")]
+    """Return the slope of the heap over time by least squares, bytes per second."""
+    points = [(at / 1e9, float(heap)) for at, heap in samples.points("heap_bytes")]
     if len(points) < 2:
         return None
     mean_x, mean_y = (sum(values) / len(points) for values in zip(*points, strict=True))

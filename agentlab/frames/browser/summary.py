@@ -110,7 +110,7 @@ def _frames(read: Reading) -> dict[str, Any]:
         "n_partial": n["partial"],
         "n_dropped": n["dropped"],
         "dropped_share": n["dropped"] / wanted if wanted else None,
-        "frame_rate": shown / page.window.stream_s,
+        "frames_per_second": shown / page.window.stream_s,
     }
 
 
@@ -196,7 +196,7 @@ def _heaps(page: PageEvidence, samples: Samples) -> list[int]:
 def _work(page: PageEvidence, samples: Samples) -> dict[str, Any]:
     recorded_s = None if page.window is None else page.window.recorded_s
     rates = {}
-    for column, name in (("recalc_rate", "n_recalcs"), ("layout_rate", "n_layouts")):
+    for column, name in (("recalcs_per_second", "n_recalcs"), ("layouts_per_second", "n_layouts")):
         grown = samples.grown(name)
         rates[column] = None if grown is None or not recorded_s else grown / recorded_s
     return {
