@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ImportFormatError, RecordingError
 
 if TYPE_CHECKING:
+    from .chrome_trace import PageFile
     from .schema2 import CacheReport
     from .terminal_json import TerminalReport
 
@@ -15,10 +16,12 @@ if TYPE_CHECKING:
 KNOWN = (
     "the original cache script's report (JSON with schemaVersion 2)",
     "the original terminal script's JSON (date_utc, machine, summary, runs)",
+    "a trace of Chrome or DevTools (traceEvents), plain or gzip",
+    "a CPU profile (.cpuprofile of Chrome, DevTools, Node), plain or gzip",
 )
 
 
-def read(path: Path) -> CacheReport | TerminalReport:
+def read(path: Path) -> CacheReport | TerminalReport | PageFile:
     """Read a foreign file.
 
     Parameters
@@ -28,7 +31,7 @@ def read(path: Path) -> CacheReport | TerminalReport:
 
     Returns
     -------
-    CacheReport or TerminalReport
+    CacheReport, TerminalReport or PageFile
         A source of runs and tables for :class:`agentlab.Recordings`.
 
     Raises
@@ -38,13 +41,17 @@ def read(path: Path) -> CacheReport | TerminalReport:
     ImportFormatError
         No importer knows it, or it breaks its format; the message names the field.
     """
-    from . import schema2, terminal_json
+    from . import chrome_trace, schema2, terminal_json
 
+    if (kind := chrome_trace.kind_of(path)) is not None:
+        return chrome_trace.PageFile(path, kind)
     data = _json(path)
     if isinstance(data, dict) and schema2.knows(data):
         return schema2.CacheReport(path, data)
     if isinstance(data, dict) and terminal_json.knows(data):
         return terminal_json.TerminalReport(path, data)
+    if isinstance(data, dict) and "traceEvents" in data:  # behind long metadata
+        return chrome_trace.PageFile(path, "trace")
     raise ImportFormatError(
         f"{path}: unknown format. Known are study folders of agentlab and " + "; ".join(KNOWN)
     )

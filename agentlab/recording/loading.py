@@ -23,7 +23,7 @@ def load(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Rec
     ----------
     path : path or sequence of paths
         A study's folder, a folder of studies, one run's folder, or a file that an importer knows (the
-        original cache script's report). Several are joined.
+        original scripts' reports, a trace of Chrome, a CPU profile). Several are joined.
 
     Returns
     -------
