@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from . import words
 from .lane import Lane, spans_of
+from .lanes_browser import PAGE, has_page, page_text, typing
+from .lanes_browser import TONES as PAGE_TONES
 from .lanes_terminal import TONES as TERMINAL_TONES
 from .lanes_terminal import memory, started, terminals
 from .marks import Marks, Tone, rows_of
@@ -39,6 +41,7 @@ DISCARDS = Tone("issue that discards the run", "#d55e00")
 #: In the order of the legend.
 TONES = (
     *(TURN, AFTER, WAIT, STREAM, FAILED, OPEN, TOOL, TEXT, REASONING),
+    *PAGE_TONES,
     *TERMINAL_TONES,
     *(EVENT, KEPT, DISCARDS),
 )
@@ -258,7 +261,7 @@ def _issues(tables: RunTables) -> Lane:
 
 #: Of a conversation; a run on terminals has none.
 TALK: tuple[Callable[[RunTables], Lane], ...] = (_turns, _agent, _gateway, _tools, _chunks)
-LANES: tuple[Callable[[RunTables], Lane], ...] = (*TALK, terminals, memory, _events, _issues)
+LANES: tuple[Callable[[RunTables], Lane], ...] = (*TALK, *PAGE, terminals, memory, _events, _issues)
 
 
 def lanes_of(tables: RunTables) -> list[Lane]:
@@ -273,10 +276,17 @@ def lanes_of(tables: RunTables) -> list[Lane]:
     -------
     list of Lane
         From the top. A run without prompts whose sessions were started on terminals has no lanes of a
-        conversation; sessions on terminals and memory have one only where there are any.
+        conversation, and neither has a trace alone; sessions on terminals, memory and a page have some only
+        where there are any.
     """
-    on_terminals = len(started(tables)) > 0
-    absent = {terminals} if not on_terminals else set(TALK) if tables.n_prompts == 0 else set()
+    on_terminals, on_page = len(started(tables)) > 0, has_page(tables)
+    absent: set[Callable[[RunTables], Lane]] = set() if on_terminals else {terminals}
+    if tables.n_prompts == 0 and (on_terminals or on_page):
+        absent |= {*TALK, page_text}
+    if not on_page:
+        absent |= set(PAGE)
+    elif not len(tables.interactions):
+        absent |= {typing}
     if not len(tables.memory):
         absent |= {memory}
     return [lane(tables) for lane in LANES if lane not in absent]

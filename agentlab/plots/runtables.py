@@ -32,8 +32,8 @@ class RunTables:
         self.zero_ns = int(sent.min()) if len(sent) else self._first_event()
 
     def _first_event(self) -> int | None:
-        stamps = self.events["t_ns"].dropna()
-        return int(stamps.min()) if len(stamps) else None
+        stamps = [*self.events["t_ns"].dropna(), *self.page["begin_ns"].dropna()]
+        return min(map(int, stamps), default=None)
 
     @cached_property
     def requests(self) -> pd.DataFrame:
@@ -64,6 +64,31 @@ class RunTables:
     def memory(self) -> pd.DataFrame:
         """Its samples of memory."""
         return self.run.table("memory")
+
+    @cached_property
+    def page(self) -> pd.DataFrame:
+        """Its page in a browser in numbers: one row, or none."""
+        return self.run.table("page")
+
+    @cached_property
+    def tasks(self) -> pd.DataFrame:
+        """The tasks of its page's main thread."""
+        return self.run.table("tasks")
+
+    @cached_property
+    def frames(self) -> pd.DataFrame:
+        """The frames of its page."""
+        return self.run.table("frames")
+
+    @cached_property
+    def interactions(self) -> pd.DataFrame:
+        """What was typed into its page."""
+        return self.run.table("interactions")
+
+    @cached_property
+    def counters(self) -> pd.DataFrame:
+        """What its page held over time."""
+        return self.run.table("counters")
 
     @cached_property
     def events(self) -> pd.DataFrame:

@@ -33,7 +33,10 @@ _COLUMNS = 5
 
 
 def plot_timeline(run: Recording | Recordings, *, ax: Axes | None = None) -> Axes:
-    """Draw one run in time: turns, model requests of both sides, tools, chunks, events and issues.
+    """Draw one run in time: turns, model requests of both sides, tools, chunks, its page, events and issues.
+
+    Of a page in a browser there are the text as it came and was painted, the tasks of its main thread,
+    frames, what was typed, and the heap; with sampled memory also that of all processes.
 
     Time runs from the moment the first prompt was sent. Whatever the number of chunks or calls, none is
     lost: more than can be told apart are counted by pixel, and no pixel in which anything happened is empty.
@@ -206,9 +209,19 @@ def _caption(run: Recording, tables: RunTables, lanes: list[Lane]) -> list[str]:
         "read, first and last chunk of any kind written. By the agent: its message made (its clock, whole "
         "ms), first and last text or reasoning received, or its tool call. A chunk is no token."
     ]
-    if not any(lane.name == "turns" for lane in lanes):
-        notes = ["Sessions: started to first paint, to the first input that shows on the rendered screen."]
-    if any(lane.curve is not None for lane in lanes):
+    names = {lane.name for lane in lanes}
+    if "turns" not in names:
+        notes = []
+    if "sessions" in names:
+        notes.append(
+            "Sessions: started to first paint, to the first input that shows on the rendered screen."
+        )
+    if "main\nthread" in names:
+        notes.append(
+            "Main thread: tasks of the page (wall time) in the measured window. Frames: those in which "
+            "something was to be shown, to the next one, at most 50 ms."
+        )
+    if "memory" in names:
         notes.append("Memory: of all processes of the run, daemons that left the tree included.")
     if any(mark.tone is OPEN and len(mark) for lane in lanes for mark in lane.marks):
         notes.append("What has no end in the recording is drawn to its last stamp.")
