@@ -86,7 +86,8 @@ def test_what_is_known_of_each_call(study):
 
 def test_the_originals_rules_wait_for_silence(study):
     for name, want in SCENARIOS.items():
-        if "report_ms" in want.want and name != "exit-before-poll":
+        # in bursts the end may fall on a poll's deadline: then there is no silence to wait for
+        if "report_ms" in want.want and name not in ("exit-before-poll", "bursts"):
             assert _rows(study, "original", name)["end_delay_ms"].max() >= 100, name
     assert _rows(study, "original", "background-never-quiet")["end_delay_ms"].max() >= 1000
 

@@ -241,10 +241,20 @@ async def test_control_d_over_pipes_comes_after_what_was_typed_before(sessions: 
 async def test_nothing_can_be_typed_after_the_end_of_the_input(sessions: ExecSessions):
     result = await sessions.run("sleep 60", tty=False, yield_s=0.1)
     await sessions.write(result.session, "\x04", yield_s=0.1)
-    with pytest.raises(DriverError, match="is closed") as caught:
+    with pytest.raises(DriverError, match="has closed the input") as caught:
         await sessions.write(result.session, "more\n")
     assert caught.value.code == "stdin_closed"
     assert (await sessions.write(result.session, "\x03")).ended_by == "signal 2"
+
+
+async def test_what_is_typed_after_a_control_d_is_refused_also_before_it_is_taken(sessions: ExecSessions):
+    result = await sessions.run("sleep 0.5; wc -c", tty=False, yield_s=0.1)
+    with pytest.raises(DriverError, match="after it"):
+        await sessions.write(result.session, "a\x04b")
+    await sessions.write(result.session, "x" * 500_000 + "\x04\x04", yield_s=0.1)
+    with pytest.raises(DriverError, match="after it"):
+        await sessions.write(result.session, "more")
+    assert (await sessions.poll(result.session)).read() == b"500000\n"
 
 
 READ_WHOLE = "import sys; d = sys.stdin.buffer.readline(); print(len(d), d.count(b'y'), d.count(b'\\4'))"
@@ -521,6 +531,14 @@ async def test_without_the_watchdog_sessions_end_all_the_same(tmp_path: Path):
     assert await gone(pids[1])
 
 
+async def test_without_the_watchdog_whoever_hides_its_marker_ends_too(tmp_path: Path):
+    async with ExecSessions(env={"HOME": str(tmp_path)}) as sessions:
+        result = await sessions.run("env -i setsid sleep 60 & echo $!", yield_s=0.5)
+        pid = await number(sessions, result)
+        os.kill(sessions.pid, signal.SIGKILL)
+    assert await gone(pid)
+
+
 async def test_nothing_stays_open(tmp_path: Path):
     before = len(os.listdir("/proc/self/fd"))
     async with ExecSessions(env={"HOME": str(tmp_path)}) as sessions:
@@ -593,8 +611,54 @@ async def test_wrong_values_are_named(sessions: ExecSessions, tmp_path: Path):
         await sessions.run("true", cwd=tmp_path / "none")
     with pytest.raises(StartupError, match="Argument list too long"):
         await sessions.run("true " + "x" * 200_000)
+    with pytest.raises(StartupError, match=re.escape(f"{str(tmp_path / 'none')!r}: No such file")):
+        await sessions.run("true", cwd=tmp_path / "none")
+    for cwd in ("/tmp\0", 5):
+        with pytest.raises(ConfigError, match="cwd"):
+            await sessions.run("true", cwd=cwd)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigError, match="yield_s"):
+        await sessions.run("true", yield_s="5")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigError, match="timeout_s"):
+        await sessions.run("true", timeout_s=True)
     assert sessions.list() == ()
+    result = await sessions.run("cat", yield_s=0.1)
+    for chars in (5, None, "\udc80"):
+        with pytest.raises(ConfigError, match="chars"):
+            await sessions.write(result.session, chars)  # pyright: ignore[reportArgumentType]
+    await sessions.write(result.session, memoryview(b"\x04"))  # pyright: ignore[reportArgumentType]
+    for unknown in (True, [1], None):
+        with pytest.raises(DriverError, match="unknown"):
+            await sessions.poll(unknown)  # pyright: ignore[reportArgumentType]
     assert (await sessions.run("true")).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "env", [{"A": 1}, {"A": None}, {"A": "a\0"}, {"A=B": "x"}, {"": "x"}, {1: "x"}, {"A": "\ud800"}, ["A"]]
+)
+def test_an_environment_that_no_command_can_have_is_refused(env: dict[str, str]):
+    with pytest.raises(ConfigError, match="env="):
+        ExecSessions(env=env)
+
+
+@pytest.mark.parametrize(
+    "setting", [{"limit": 1.5}, {"limit": True}, {"max_bytes": 1.5}, {"cols": None}, {"preview_bytes": "1"}]
+)
+def test_settings_are_whole_numbers(setting: dict[str, int]):
+    with pytest.raises(ConfigError, match="whole number"):
+        ExecSessions(**setting)  # pyright: ignore[reportArgumentType]
+
+
+async def test_an_archive_is_not_written_over(tmp_path: Path):
+    for said in ("first", "second"):
+        async with ExecSessions(folder=tmp_path, archive=True, env={"HOME": str(tmp_path)}) as sessions:
+            if said == "first":
+                await sessions.run("echo first")
+            else:
+                with pytest.raises(StartupError, match=r"exec-1\.out: File exists.*folder of its own"):
+                    await sessions.run("echo second")
+    assert (tmp_path / "exec-1.out").read_bytes() == b"first\r\n"
+    with pytest.raises(ConfigError, match="File exists"):
+        await ExecSessions(folder=tmp_path / "exec-1.out").open()
 
 
 async def test_nothing_works_before_and_after(tmp_path: Path):
@@ -607,7 +671,10 @@ async def test_nothing_works_before_and_after(tmp_path: Path):
     assert await sessions.aclose() == ()
     with pytest.raises(DriverError, match="async with"):
         await sessions.run("true")
-    assert (await sessions.poll(result.session)).state == "exited"  # closed with all the others
+    ended = await sessions.poll(result.session)  # closed with all the others
+    assert (ended.state, ended.ended_by) == ("exited", "close")
+    with pytest.raises(DriverError, match="make new ones"):
+        await sessions.open()
 
 
 async def test_no_key_crosses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

@@ -11,6 +11,7 @@ whether something of it is left), ``{"id", "gone"}`` when nothing of it is left.
 """
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -140,6 +141,8 @@ def _start(order: dict, streams: tuple[int, int, int]) -> int:  # type: ignore[t
             os.execve(order["argv"][0], order["argv"], order["env"])
         except OSError as error:
             os.write(failure, b"%d" % (error.errno or 0))
+        except (TypeError, ValueError):  # a text that no program can be given
+            os.write(failure, b"%d" % errno.EINVAL)
         finally:
             os._exit(127)
     os.close(failure)

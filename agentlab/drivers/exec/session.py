@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 from ...wire.procid import ProcessId
 from . import ladder
 from .launcher import Ended, Launcher, Started, Watch
+from .result import ExecInfo
 from .spool import Spool, Taken
 from .streams import PipeStream, TerminalStream
 
@@ -140,6 +141,18 @@ class Session:
             group = self._stream.foreground if isinstance(self._stream, TerminalStream) else self._started.pid
             ladder.interrupt(group, leader=self._started.leader, watchdog=self._launcher.children.pid)
 
+    async def type_and_wait(self, data: bytes, seconds: float) -> None:
+        """Type, if it still runs, then wait for its end.
+
+        Parameters
+        ----------
+        data, seconds
+            As for :meth:`type` and :meth:`wait`.
+        """
+        if data and self.outcome is None:
+            self.type(data)
+        await self.wait(seconds)
+
     async def close(self) -> None:
         """End all of it, also what the command left running."""
         self._begin_to_end("close")
@@ -155,6 +168,18 @@ class Session:
     def state(self) -> Literal["running", "background", "exited"]:
         """What it is doing."""
         return "running" if self.outcome is None else "exited" if self.gone else "background"
+
+    @property
+    def info(self) -> ExecInfo:
+        """What a list of sessions tells of it."""
+        return ExecInfo(
+            session=self.number,
+            command=self.command,
+            state=self.state,
+            tty=self.tty,
+            wall_ms=self.wall_ms,
+            unread_bytes=self.unread_bytes,
+        )
 
     @property
     def wall_ms(self) -> float:

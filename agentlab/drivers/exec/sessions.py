@@ -11,17 +11,19 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ...errors import ConfigError, StartupError
+from . import refusals
 from .control import Execution
 from .environment import filtered
 from .launcher import Launcher
 from .loopthread import LoopThread
-from .refusals import check_numbers, check_seconds, checked, closed, too_many, unknown
-from .result import ExecInfo, ExecResult, State, bounded
+from .report import reported
+from .result import ExecInfo, ExecResult
 from .session import Session
 from .spool import Spool
 from .streams import PipeStream, TerminalStream
 
 _T = TypeVar("_T")
+_END_S = 5.0
 
 
 class ExecSessions:
@@ -32,7 +34,8 @@ class ExecSessions:
 
     One thread with an event loop of its own reads all sessions: a notebook cell that computes only slows it
     (to about 1 MB/s from a terminal), and it may be used from any event loop, also from several one after
-    another. All of it ends with this, and also when this process is killed. Linux only.
+    another. All of it ends with this, and also when this process is killed. Over several cells of a notebook:
+    ``sessions = await ExecSessions().open()``, at the end ``await sessions.aclose()``. Linux only.
 
     Commands get an environment built from nothing: ``PATH``, ``HOME``, ``USER``, ``LOGNAME``, ``SHELL``,
     ``TMPDIR``, ``TZ``, ``LANG``, ``LC_*`` of this process, ``TERM``, and `env`. No key crosses.
@@ -97,11 +100,13 @@ class ExecSessions:
     ) -> None:
         if archive and folder is None:
             raise ConfigError("ExecSessions(archive=True): name the folder: ExecSessions(folder=...)")
-        check_numbers(limit=limit, preview_bytes=preview_bytes, cols=cols, rows=rows, max_bytes=max_bytes)
+        refusals.check_numbers(
+            limit=limit, preview_bytes=preview_bytes, cols=cols, rows=rows, max_bytes=max_bytes
+        )
         self.survivors: tuple[str, ...] = ()
         self._folder = None if folder is None else Path(folder)
         self._archive = archive
-        self._env = dict(env or {})
+        self._env = refusals.checked_env(env)
         self._limit = limit
         self._tty = tty
         self._size = {"cols": cols, "rows": rows}
@@ -109,14 +114,33 @@ class ExecSessions:
         self._max_bytes = max_bytes
         self._sessions: dict[int, Session] = {}
         self._last = 0
+        self._opened = False
         self._thread: LoopThread | None = None
         self._launcher = Launcher()
 
     async def __aenter__(self) -> ExecSessions:
+        return await self.open()
+
+    async def open(self) -> ExecSessions:
+        """Make ready to run commands, once; ``async with`` does it too, and :meth:`aclose` ends it.
+
+        Returns
+        -------
+        ExecSessions
+            This.
+
+        Raises
+        ------
+        ConfigError, StartupError, DriverError
+            No folder can be made; nothing can be started; (``.code`` ``"closed"``) they were opened before.
+        """
         if not hasattr(os, "splice"):
             raise StartupError("exec sessions need Linux", driver="exec", phase="startup")
+        if self._opened:
+            raise refusals.closed()
         if self._folder is not None:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            refusals.make_folder(self._folder)
+        self._opened = True
         self._thread = LoopThread("agentlab-exec")
         try:
             await self._thread.call(self._launcher.open())
@@ -171,16 +195,19 @@ class ExecSessions:
         Raises
         ------
         ConfigError
-            `yield_s` or `timeout_s` is out of range.
+            `yield_s` or `timeout_s` is out of range, or `command` or `cwd` cannot be given to a program.
         DriverError
             ``.code`` is ``"session_limit"``: too many are alive; the message lists them.
         StartupError
-            The folder does not exist, or the command is longer than the system takes.
+            The folder does not exist, the command is longer than the system takes, or there is no place for
+            its output.
         """
-        check_seconds(yield_s, timeout_s)
+        refusals.check_seconds(yield_s, timeout_s)
         on_terminal = self._tty if tty is None else tty
-        folder = Path(cwd or "").absolute()
-        session = await self._call(self._start_whole(checked(command), folder, timeout_s, on_terminal))
+        folder = refusals.checked_folder(cwd)
+        session = await self._call(
+            self._start_whole(refusals.checked(command), folder, timeout_s, on_terminal)
+        )
         await self._wait(session.wait(yield_s), until)
         return self._result(session)
 
@@ -236,16 +263,16 @@ class ExecSessions:
         Raises
         ------
         ConfigError
-            `yield_s` is out of range.
+            `yield_s` is out of range, or `chars` cannot be typed.
         DriverError
             ``.code`` is ``"unknown_session"``; ``"line_too_long"``: a terminal could not hold the line and it
             cannot be cut; ``"stdin_closed"``: the input of a command over pipes was ended before.
         """
-        check_seconds(yield_s)
+        refusals.check_seconds(yield_s)
+        data = refusals.checked_keys(chars)
         found = self._find(session)
-        data = chars.encode() if isinstance(chars, str) else chars
         if found.outcome is None:
-            await self._wait(self._type_and_wait(found, data, yield_s), until)
+            await self._wait(found.type_and_wait(data, yield_s), until)
         return self._result(found)
 
     async def close(self, session: int) -> ExecResult:
@@ -279,17 +306,7 @@ class ExecSessions:
             In the order of their start; also those whose command has ended, as long as something of it runs
             or no call has reported its end.
         """
-        return tuple(
-            ExecInfo(
-                session=session.number,
-                command=session.command,
-                state=session.state,
-                tty=session.tty,
-                wall_ms=session.wall_ms,
-                unread_bytes=session.unread_bytes,
-            )
-            for session in self._alive()
-        )
+        return tuple(session.info for session in self._alive())
 
     async def aclose(self) -> tuple[str, ...]:
         """End all sessions, and what starts them.
@@ -302,7 +319,7 @@ class ExecSessions:
         thread = self._thread
         if thread is not None:
             self._thread = None
-            closing = asyncio.ensure_future(thread.call(self._launcher.close()))
+            closing = asyncio.ensure_future(thread.call(self._end_all()))
             try:
                 self.survivors = await asyncio.shield(closing)
             except asyncio.CancelledError:
@@ -317,49 +334,32 @@ class ExecSessions:
     async def _call(self, work: Coroutine[Any, Any, _T]) -> _T:
         if self._thread is None:
             work.close()
-            raise closed()
+            raise refusals.closed()
         return await self._thread.call(work)
 
     async def _wait(self, work: Coroutine[Any, Any, None], until: Execution | None) -> None:
         await (self._call(work) if until is None else until.guard(self._call(work)))
 
     def _find(self, number: int) -> Session:
-        found = self._sessions.get(number)
+        found = self._sessions.get(number) if type(number) is int else None
         if found is None:
-            raise unknown(number, self._last)
+            raise refusals.unknown(number, self._last)
         return found
 
     def _result(self, session: Session) -> ExecResult:
         """Take what is new: in the caller's thread, without a wait: a cancelled call takes nothing."""
-        outcome = session.outcome  # first: whatever came before the end is then in what is taken
-        state: State = "running"
-        if outcome is not None:
-            state = "already_exited" if session.reported else "exited"
-            session.reported = True
-        taken, spool = session.take()
-        return ExecResult(
-            session=session.number,
-            state=state,
-            exit_code=outcome and outcome.exit_code,
-            ended_by=outcome and outcome.ended_by,
-            stopped="timeout" if outcome and outcome.ended_by == "timeout" else None,
-            wall_ms=session.wall_ms,
-            cpu_s=outcome and outcome.cpu_s,
-            offset=taken.offset,
-            n_bytes=taken.n_bytes,
-            lost_bytes=taken.lost_bytes,
-            unsent_bytes=session.unsent_bytes,
-            preview=bounded(spool, taken, self._preview_bytes),
-            reads=taken.reads,
-            background=session.processes() if outcome else 0,
-            survivors=session.survivors,
-            spool=spool if taken.n_bytes > self._preview_bytes else None,
-        )
+        return reported(session, preview_bytes=self._preview_bytes)
 
     def _alive(self) -> list[Session]:
         return [session for session in list(self._sessions.values()) if session.alive]
 
     # -- in the reading thread
+
+    async def _end_all(self) -> tuple[str, ...]:
+        """End each session as a close does: by whom is then known, and no watchdog is needed."""
+        if ending := [asyncio.ensure_future(session.close()) for session in self._alive()]:
+            await asyncio.wait(ending, timeout=_END_S)
+        return await self._launcher.close()
 
     async def _start_whole(self, *what: *tuple[str, Path, float | None, bool]) -> Session:
         """Start to the end also when nobody waits for it any more: what has begun to run has to be known."""
@@ -367,13 +367,16 @@ class ExecSessions:
 
     async def _start(self, command: str, cwd: Path, timeout_s: float | None, tty: bool) -> Session:
         if len(alive := self._alive()) >= self._limit:
-            raise too_many(alive)
+            raise refusals.too_many(alive)
         if (shell := shutil.which("bash")) is None:
             raise StartupError("bash: command not found", driver="exec", phase="startup")
         number = self._last = self._last + 1
         kept = f"exec-{number}.out" if self._archive else None
-        spool = Spool(self._folder, kept, max_bytes=self._max_bytes)
-        session = self._sessions[number] = self._make(number, command, spool, tty)
+        try:
+            spool = Spool(self._folder, kept, max_bytes=self._max_bytes)
+            session = self._sessions[number] = self._make(number, command, spool, tty)
+        except OSError as error:
+            raise refusals.not_prepared(error) from None
         try:
             env = filtered(os.environ, self._env, tty=tty)
             await session.start([shell, "-lc", command], env, cwd, timeout_s)
@@ -387,11 +390,6 @@ class ExecSessions:
         folder = self._launcher.folder
         stream = TerminalStream(spool, **self._size) if tty else PipeStream(spool, folder=folder)
         return Session(number, command, spool, stream, self._launcher)
-
-    async def _type_and_wait(self, session: Session, data: bytes, seconds: float) -> None:
-        if data and session.outcome is None:
-            session.type(data)
-        await session.wait(seconds)
 
     def _forget_oldest(self) -> None:
         """Bound what is kept for nobody: late output of sessions whose end was reported long ago."""

@@ -151,6 +151,7 @@ class PipeStream:
         self.order = {"tty": None, "input": str(self._paths[0]), "output": str(self._paths[1])}
         self._typist = Typist(self._in)
         self._splices = hasattr(os, "splice")
+        self._input_ends = False
 
     @property
     def unsent_bytes(self) -> int:
@@ -190,14 +191,18 @@ class PipeStream:
         DriverError
             ``stdin_closed``: something is typed after a ^D.
         """
-        text, end, _ = data.replace(INTERRUPT, b"").partition(END)
-        if text and self._in < 0:
+        text, end, rest = data.replace(INTERRUPT, b"").partition(END)
+        if rest.strip(END) or (text and self._input_ends):
             raise DriverError(
-                "the input of the session is closed; nothing can be typed", driver="exec", code="stdin_closed"
+                "a ^D has closed the input of the session; nothing can be typed after it, and of this write"
+                " nothing was",
+                driver="exec",
+                code="stdin_closed",
             )
-        if self._in >= 0:
+        if not self._input_ends:
             self._typist.type(text)
             if end:
+                self._input_ends = True
                 self._typist.then(self._close_input)
         return INTERRUPT in data
 
