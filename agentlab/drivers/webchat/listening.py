@@ -47,7 +47,7 @@ class Listening:
         """Append one event; see :class:`agentlab.drivers.base.Run`."""
         stamp = time.monotonic_ns() if t is None else t
         if kind == "session.open" and fields.get("role") == "main":
-            self._session = fields["session"]
+            self._session = self._session or fields["session"]
         elif fields.get("session") == self._session:
             self._hear(kind, stamp, content, fields)
         self._run.emit(kind, t=stamp, content=content, **fields)

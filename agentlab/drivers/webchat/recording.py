@@ -111,9 +111,12 @@ class Recording:
         self._run.emit("page.window", begin_ns=self._begin_ns, end_ns=end_ns, **idle)
         own_cpu_s, before = time.process_time() - self._cpu_s, time.process_time()
         told = await self._ask_page()
+        gone = self._page.connection.gone  # before the trace is asked for of what is left
         await self._evidence.end()
         move_cpu_s = time.process_time() - before
-        self._judge(told, await self._look_after(), at_end=at_end)
+        alive = None if gone is not None else await self._look_after()
+        self._gates.check("page_crashed", gone is None or gone.code != "page_crashed")
+        self._judge(told, alive, at_end=at_end)
         self._run.emit(
             "page.end",
             own_cpu_s=round(own_cpu_s, 4),
@@ -139,6 +142,8 @@ class Recording:
                 self._run.emit("page.input", n_keys=self._typist.n_keys, interactions=self._inputs)
                 await self._typist.take_back()
             await self._ask_counters()
+            if not await self._visit.is_there():
+                self._gates.check("page_wrong_address", False, "it was left while it was recorded")
             return told
         return None
 
@@ -168,9 +173,6 @@ class Recording:
         return None
 
     def _judge(self, told: dict[str, Any] | None, alive: dict[str, Any] | None, *, at_end: bool) -> None:
-        gone = self._page.connection.gone
-        crashed = gone is not None and gone.code == "page_crashed"
-        self._gates.check("page_crashed", not crashed)
         if told is not None:
             ratio = self._gates.answer(self._heard, told)
             keys = ("n_chars", "n_growths", "n_changes", "n_messages", "body_chars")

@@ -51,6 +51,7 @@ class Visit:
         self._began = 0.0
         self._open: set[str] = set()
         self._sockets: set[str] = set()
+        self._session = ""
 
     @property
     def stream_open(self) -> bool:
@@ -112,13 +113,14 @@ class Visit:
         await self._until("composer", "page_no_composer", self._has_composer)
         await self._until("stream", "page_stream_closed", self._has_stream)
         await self._settle()
-        if not await self.is_at(session):
+        self._session = session
+        if not await self.is_there():
             self._refuse("page_wrong_address", "the page went to another address than the session's")
         self._run.emit("page.gate", name="page_wrong_address", passed=True)
 
-    async def is_at(self, session: str) -> bool:
-        """Say whether the page's address holds the session's id."""
-        return session in str(await self._page.evaluate("decodeURIComponent(location.href)"))
+    async def is_there(self) -> bool:
+        """Say whether the page's address still holds the session's id."""
+        return self._session in str(await self._page.evaluate("decodeURIComponent(location.href)"))
 
     async def _until(self, what: str, gate: str, holds: Callable[[], Awaitable[bool]]) -> None:
         limit = self._run.scenario.timeouts.start

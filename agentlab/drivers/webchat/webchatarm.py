@@ -40,13 +40,25 @@ async def open_arm(driver: WebChat, arm: Arm) -> AsyncGenerator[Opened]:
     find(driver.browser)  # before a server is started
     chat = driver.chat
     if chat is None:
-        yield _WebChatArm(driver, arm, App(driver, arm))
+        yield WebChatArm(driver, arm, App(driver, arm))
         return
     async with chat.open(arm) as opened:
-        yield _WebChatArm(driver, arm, opened)
+        yield WebChatArm(driver, arm, opened)
 
 
-class _WebChatArm:
+class WebChatArm:
+    """Open the runs of one arm; made by :func:`open_arm`.
+
+    Parameters
+    ----------
+    driver : WebChat
+        Settings.
+    arm : Arm
+        From the engine.
+    opened : Opened
+        Opens sessions of the app.
+    """
+
     def __init__(self, driver: WebChat, arm: Arm, opened: Opened) -> None:
         self._driver = driver
         self._arm = arm
@@ -54,7 +66,17 @@ class _WebChatArm:
 
     @contextlib.asynccontextmanager
     async def session(self, run: Run) -> AsyncGenerator[WebChatSession]:
-        """Open a session of the app, and its page."""
+        """Open a session of the app, and its page.
+
+        Parameters
+        ----------
+        run : Run
+            From the engine.
+
+        Yields
+        ------
+        WebChatSession
+        """
         heard = Listening(run)
         async with self._opened.session(heard) as chat:
             if not hasattr(chat, "web"):
