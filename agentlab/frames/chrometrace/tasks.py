@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ImportFormatError
 from ..schema import Column
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
+    from pandas.api.extensions import ExtensionArray
 
 LONG_MS = 50.0
 _T = "trace: RunTask"
@@ -103,8 +104,7 @@ def task_frame(trace: Trace, tasks: Slices) -> pd.DataFrame:
     n = len(tasks)
     known = tasks.duration_ns >= 0
     duration_ms = tasks.duration_ns / 1e6
-    reason = np.full(n, None, object)
-    reason[tasks.open], reason[tasks.negative] = "task_open", "negative_duration"
+    reason = np.where(tasks.open, 1, np.where(tasks.negative, 2, 0))
     threads, place = trace.threads, tasks.thread
     columns = {
         "start_ns": _ints(tasks.start_ns, np.ones(n, bool)),
@@ -112,12 +112,12 @@ def task_frame(trace: Trace, tasks: Slices) -> pd.DataFrame:
         "cpu_ms": _floats(tasks.cpu_ns / 1e6, tasks.cpu_ns >= 0),
         "pid": _ids([thread.pid for thread in threads], place),
         "tid": _ids([thread.tid for thread in threads], place),
-        "thread": pd.array(np.array([*(t.name for t in threads), None], object)[place], dtype="string"),
+        "thread": _words([*(thread.name for thread in threads), None], place),
         "is_page_main": _bools(place == (-1 if trace.page is None else trace.page), trace.page is not None),
         "is_long": _bools(duration_ms >= LONG_MS, known),
         "open": _bools(tasks.open, True),
-        "top_function": pd.array(np.full(n, None, object), dtype="string"),
-        "reason": pd.array(reason, dtype="string"),
+        "top_function": _words([None], np.zeros(n, np.int32)),
+        "reason": _words([None, "task_open", "negative_duration"], reason),
     }
     return pd.DataFrame(columns, columns=[column.name for column in TASK_COLUMNS])
 
@@ -135,6 +135,13 @@ def _ids(by_thread: Sequence[int | None], place: NDArray[np.int32]) -> pd.arrays
     values = np.array([0 if one is None else one for one in by_thread] or [0], np.int64)
     known = np.array([one is not None for one in by_thread] or [False])
     return _ints(values[place], known[place])
+
+
+def _words(words: Sequence[str | None], place: NDArray[np.integer[Any]]) -> ExtensionArray:
+    """Return the words at some places; few words for many rows are looked up once each."""
+    import pandas as pd
+
+    return pd.array(words, dtype="string").take(place)
 
 
 def _floats(values: NDArray[np.float64], known: NDArray[np.bool_]) -> pd.arrays.FloatingArray:
