@@ -15,7 +15,7 @@ from .values import as_bool, as_count, as_int, as_text
 #: Kinds that an agent passes on; tool calls' arguments are streamed by no agent's event stream.
 _PASSED_ON = ("text", "reasoning")
 #: Of a page, where one was looked at.
-_SHOWN = ("dom_lag_ms", "paint_lag_ms", "dom_reason", "ordered", "disorder")
+_SHOWN = ("shown", "dom_lag_ms", "paint_lag_ms", "dom_reason", "ordered", "disorder")
 
 
 def build_chunks(read: Reading) -> list[dict[str, Any]]:

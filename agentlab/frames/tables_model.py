@@ -314,6 +314,7 @@ CHUNKS = Table(
             "The frame with it was handed over; the next one that was seen where its own was not.",
             source=f"{_E} page.dom",
         ),
+        Column("shown", "boolean", "Text of the answer, which a page shows; NA: no page was looked at."),
         Column("dom_lag_ms", "Float64", "arrive_ns to dom_ns; negative: the page was first."),
         Column("paint_lag_ms", "Float64", "arrive_ns to paint_ns, likewise."),
         Column(

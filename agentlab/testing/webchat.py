@@ -143,6 +143,7 @@ class _Page:
     def __init__(self, run: SyntheticRun, page: SyntheticPage, draw: random.Random) -> None:
         self.run, self.page, self.draw = run, page, draw
         self.pace = math.exp(draw.gauss(0, page.spread / 2))
+        self.size = math.exp(draw.gauss(0, page.spread / 4))
         self.trace = SyntheticTrace(run.ns(0))
         self.rows: list[list[int]] = []
         self.tasks: list[tuple[float, float]] = []
@@ -258,6 +259,7 @@ class _Page:
         self._sample("page.gc", self.end_ms + 30, *kept)
 
     def _held(self, heap: int, nodes: int, share: float) -> tuple[int, int, int]:
+        share *= self.size
         grown = heap + round(self.page.heap_mib * 2**20 * share)
         return grown, nodes + round(self.page.nodes * share), 170 + round(40 * share)
 
@@ -316,4 +318,4 @@ class _Page:
         names = ["trace.json.gz", *(["cpu.cpuprofile.gz"] if self.page.sampler else [])]
         for name in names:
             emit("page.file", at_ms=end + 50, name=name, n_bytes=1000, complete=True, data_loss=False)
-        self.trace.shift(self.stream_end_ms / 2, 0.004)
+        self.trace.shift(self.stream_end_ms / 2, 0.004 * self.size)

@@ -34,11 +34,12 @@ def add_shown(rows: list[dict[str, Any]], page: PageEvidence) -> None:
     growths = _growths(page)
     pieces = _pieces(rows)
     for row in rows:
-        row["dom_reason"] = "not_shown"
+        row |= {"shown": False, "dom_reason": "not_shown"}
     streamed = sum(row["n_chars"] for row in pieces)
     grown = growths[-1][1] if growths else 0
     so_far = 0
     for row in pieces:
+        row["shown"] = True
         so_far += row["n_chars"]
         needed = so_far * grown / streamed if streamed else 0.0
         place = bisect_left(growths, needed - 0.5, key=lambda one: one[1])

@@ -71,13 +71,16 @@ def _cpu(tasks: Slices) -> dict[str, Any]:
 
 
 def _shares(tasks: Slices, window: Window) -> dict[str, Any]:
-    """Return the share of the stream in tasks, and in long ones; one inside another counts once."""
+    """Return how much of the stream was in tasks, and in long ones; one inside another counts once."""
     usable = tasks.where(tasks.duration_ns >= 0)
     long = usable.where(usable.duration_ns >= LONG_MS * 1e6)
+    busy_ns, blocked_ns = _covered_ns(usable, window), _covered_ns(long, window)
     length = window.stream_end_ns - window.begin_ns
     return {
-        "busy_share": _covered_ns(usable, window) / length,
-        "blocked_share": _covered_ns(long, window) / length,
+        "busy_s": busy_ns / 1e9,
+        "busy_share": busy_ns / length,
+        "blocked_s": blocked_ns / 1e9,
+        "blocked_share": blocked_ns / length,
     }
 
 

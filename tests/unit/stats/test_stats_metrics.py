@@ -12,10 +12,10 @@ from agentlab.stats.metrics import CACHE_REPORT, Metric, named, names
 
 
 def test_named_metrics_are_exported_once_under_their_own_name():
-    single = [getattr(metrics, name) for name in metrics.__all__ if name.isupper() and name != "CACHE_REPORT"]
-    assert {metric.name for metric in single} == {n for n in metrics.__all__ if n.isupper()} - {
-        "CACHE_REPORT"
-    }
+    names = {name for name in metrics.__all__ if name.isupper()} - {"CACHE_REPORT", "PAGE_REPORT"}
+    assert {getattr(metrics, name).name for name in names} == names
+    assert len(metrics.PAGE_REPORT) == 14
+    assert [metric.name for metric in metrics.PAGE_REPORT if metric.better == "higher"] == ["framesPerSecond"]
     assert [metric.name for metric in CACHE_REPORT] == [
         "zeroCacheMissRate",
         "cacheCoverage",
