@@ -518,12 +518,22 @@ async def test_without_the_starting_process_what_runs_is_still_heard(sessions: E
         await sessions.run("true")
 
 
+async def refused(sessions: ExecSessions) -> None:
+    """Nothing is started any more that would outlive this process."""
+    end = time.monotonic() + 5.0
+    while time.monotonic() < end:
+        await sessions.run("true")
+        await asyncio.sleep(0.01)
+
+
 async def test_without_the_watchdog_sessions_end_all_the_same(tmp_path: Path):
     async with ExecSessions(env={"HOME": str(tmp_path)}) as sessions:
         first = await sessions.run("echo $$; exec sleep 60", yield_s=0.1)
         second = await sessions.run("echo $$; exec sleep 60", tty=False, yield_s=0.1)
         pids = [await number(sessions, first), await number(sessions, second)]
         os.kill(sessions.pid, signal.SIGKILL)
+        with pytest.raises(StartupError, match="watchdog"):
+            await refused(sessions)
         assert (await sessions.close(first.session)).exit_code == -15
         assert not alive(pids[0])
         assert alive(pids[1])

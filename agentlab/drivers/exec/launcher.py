@@ -65,6 +65,7 @@ class Launcher:
         self._numbers = itertools.count(1)
         self._starting: dict[int, asyncio.Future[None]] = {}
         self._watches: dict[int, Watch] = {}
+        self._lost = False
 
     async def open(self) -> None:
         """Start the processes that start others.
@@ -97,9 +98,9 @@ class Launcher:
         Raises
         ------
         StartupError
-            Folder or command not found, or the starting process is gone.
+            Folder or command not found, or the starting process or the watchdog is gone.
         """
-        if self._process.returncode is not None or self._process.stdin is None:
+        if self._lost or self._process.stdin is None:
             raise _lost()
         number = next(self._numbers)
         order = {**order, "id": number, "env": {**order["env"], MARKER: self.children.marker}}
@@ -140,6 +141,7 @@ class Launcher:
 
     async def _lose(self) -> None:
         await self._process.wait()
+        self._lost = True
         for future in self._starting.values():
             future.set_exception(_lost())
         self._starting.clear()
@@ -164,4 +166,8 @@ class Launcher:
 
 
 def _lost() -> StartupError:
-    return StartupError("the process that starts commands has ended", driver="exec", phase="startup")
+    return StartupError(
+        "the process that starts commands, or the watchdog that ends them, has ended: make new ExecSessions",
+        driver="exec",
+        phase="startup",
+    )

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...errors import ConfigError, did_you_mean
+from .refusals import check_seconds, checked
 
 _SHIPPED = Path(__file__).parents[2] / "data" / "exec" / "scenarios.json"
 _OPS = ("start", "write", "poll", "pause", "signal")
+_WANT = {"state", "exit_code", "ended_by", "report_ms", "background"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -48,8 +50,18 @@ class Call:
     def __post_init__(self) -> None:
         if self.op not in _OPS:
             raise ConfigError(f"op {self.op!r}: write one of {', '.join(_OPS)}")
-        if not 0.1 <= self.yield_s <= 30:
-            raise ConfigError(f"yield_s {self.yield_s!r}: give seconds from 0.1 to 30")
+        check_seconds(self.yield_s)
+        if self.until not in (None, "exit", "print"):
+            raise ConfigError(f"until {self.until!r}: write 'exit' or 'print', or leave it out")
+        for name in ("text", "end", "to"):
+            if not isinstance(getattr(self, name), str):
+                raise ConfigError(f"{name} {getattr(self, name)!r}: give a text")
+        if type(self.times) is not int or self.times < 0:
+            raise ConfigError(f"times {self.times!r}: give a whole number from 0")
+        if type(self.s) not in (int, float) or not self.s >= 0:
+            raise ConfigError(f"s {self.s!r}: give seconds from 0")
+        if self.number not in {*signal.Signals}:
+            raise ConfigError(f"number {self.number!r}: give the number of a signal")
 
     @property
     def typed(self) -> str:
@@ -101,7 +113,14 @@ class ExecScenario:
     def __post_init__(self) -> None:
         starts = [i for i, call in enumerate(self.calls) if call.op == "start"]
         if not self.name or not self.command or starts != [0]:
-            raise ConfigError(f"scenario {self.name!r}: it needs a name, a command, and one start, first")
+            raise ConfigError("it needs a name, a command, and one start, first")
+        checked(self.command)
+        check_seconds(10.0, self.timeout_s)
+        for name in ("tty", "alone"):
+            if type(getattr(self, name)) is not bool:
+                raise ConfigError(f"{name} {getattr(self, name)!r}: write true or false")
+        if unknown := sorted(set(self.want) - _WANT):
+            raise ConfigError(f"want {unknown[0]!r}: there are {', '.join(sorted(_WANT))}")
         object.__setattr__(self, "calls", tuple(self.calls))
 
 
@@ -140,7 +159,7 @@ def exec_scenarios(
         raise ConfigError(f"{path}: {error.strerror}") from None
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ConfigError(f"{path}: not a file of exec scenarios: {error!r}") from None
     by_name = {scenario.name: scenario for scenario in found}
     if len(by_name) < len(found):
@@ -157,5 +176,9 @@ def exec_scenarios(
 
 
 def _made(data: Mapping[str, Any]) -> ExecScenario:
-    fields: dict[str, Any] = {**data, "calls": [Call(**call) for call in data["calls"]]}
-    return ExecScenario(**fields)
+    try:
+        fields: dict[str, Any] = {**data, "calls": [Call(**call) for call in data["calls"]]}
+        return ExecScenario(**fields)
+    except (ConfigError, TypeError, KeyError) as error:
+        what = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise ConfigError(f"scenario {data.get('name')!r}: {what}") from None

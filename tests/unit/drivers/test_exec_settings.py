@@ -69,7 +69,23 @@ def test_a_file_of_ones_own(tmp_path):
         ([{**own, "calls": [{"op": "start"}, {"op": "start"}]}], "one start, first"),
         ([{**own, "calls": [{"op": "go"}]}], "op 'go'"),
         ([{**own, "calls": [{"op": "start", "yield_s": 31}]}], "0.1 to 30"),
-        ([{**own, "colour": "red"}], "not a file of exec scenarios"),
+        ([{**own, "colour": "red"}], "scenario 'mine': .*'colour'"),
+        ([{"name": "mine", "command": "true"}], "scenario 'mine': 'calls' is missing"),
+        ([{**own, "command": 5}], "scenario 'mine': the command is 5"),
+        ([{**own, "tty": "no"}], "tty 'no'"),
+        ([{**own, "timeout_s": -1}], "timeout_s=-1"),
+        ([{**own, "want": {"exti_code": 0}}], "want 'exti_code'"),
+        *(
+            ([{**own, "calls": [{"op": "start"}, {"op": "write", name: value}]}], f"scenario 'mine': {name}")
+            for name, value in {
+                "until": "over",
+                "text": 5,
+                "times": "3",
+                "s": -1,
+                "number": 9999,
+                "yield_s": "2",
+            }.items()
+        ),
         (["mine"], "not a file of exec scenarios"),
     ):
         with pytest.raises(ConfigError, match=f"own.json: .*{said}"):
