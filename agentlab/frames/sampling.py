@@ -86,7 +86,8 @@ class Sample:
 def read_samples(events: Sequence[Event]) -> list[Sample]:
     """Read what was sampled.
 
-    Settled are the window that was found to be flat, and what follows until the end is marked. Where a
+    Settled are the window that was found to be flat, and what follows until the end is marked; a sample that
+    was still being taken then has seen processes leave, and is none of it. Where a
     plateau was asked for and not reached, no sample is settled; where the driver never asked, but waited for
     a time of its own, what follows its mark ``settled`` is.
 
@@ -114,7 +115,8 @@ def read_samples(events: Sequence[Event]) -> list[Sample]:
             if pid is not None and start is not None:
                 about[pid, start] = event
         elif event["kind"] == "memory.sample":
-            settled = begin is not None and begin <= event["t"] and (end is None or event["t"] < end)
+            taken = event["t"] + (as_count(event.get("wall_ns")) or 0)
+            settled = begin is not None and begin <= event["t"] and (end is None or taken < end)
             samples.append(
                 Sample(event, phase, settled and event.get("lane") == "slow", _processes(event, about))
             )

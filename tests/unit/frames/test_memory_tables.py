@@ -134,6 +134,16 @@ def test_settled_is_the_flat_window_and_what_follows_until_the_end(study):
     assert slow_rows["phase"].tolist() == ["launch", *["settle"] * 5, "hold", "hold", "end", "end"]
 
 
+def test_a_sample_that_was_still_taken_at_the_end_is_not_settled(study):
+    with study.run("a") as run:
+        process(run, 5, 1, root=True)
+        for at in range(10, 90, 10):
+            sample(run, at, slow(1, 10), wall_ns=5_000_000)
+        plateau(run, 60, 30, 60)
+        phase(run, 83, "end")
+    assert times(load(study)) == [30, 40, 50, 60, 70]
+
+
 def test_a_plateau_that_was_not_reached_settles_nothing(study):
     with study.run("a") as run:
         sampled(run)
