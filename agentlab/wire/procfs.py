@@ -169,7 +169,7 @@ class Procfs:
             except OSError:
                 continue
             if (stat := parse_stat(pid, data)) is not None:
-                found[pid] = stat
+                found[pid] = stat if stat.rss_bytes else self._with_memory(stat)
         return found
 
     def rollup(self, pid: int) -> Rollup | None:
@@ -193,10 +193,25 @@ class Procfs:
         try:
             data = self._read(f"{self.root}/{pid}/smaps_rollup")
         except OSError as error:
-            if error.errno == errno.ESRCH or not os.path.exists(f"{self.root}/{pid}"):  # noqa: PTH110
-                return None
-            raise
-        return parse_rollup(data) if data else None  # empty: it ended between open and read
+            if error.errno != errno.ESRCH and os.path.exists(f"{self.root}/{pid}"):  # noqa: PTH110
+                raise
+            data = b""
+        # Empty: it ended between open and read.
+        data = data or self._of_another_thread(pid, "smaps_rollup")
+        return parse_rollup(data) if data else None
+
+    def _with_memory(self, stat: Stat) -> Stat:
+        """Return the resident set as another thread shows it: a first thread that has ended shows none."""
+        other = parse_stat(stat.pid, self._of_another_thread(stat.pid, "stat"))
+        return stat if other is None else stat._replace(rss_bytes=other.rss_bytes)
+
+    def _of_another_thread(self, pid: int, file: str) -> bytes:
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(f"{self.root}/{pid}/task"):  # noqa: PTH208 (strings are all it takes)
+                with contextlib.suppress(OSError):
+                    if thread != str(pid) and (data := self._read(f"{self.root}/{pid}/task/{thread}/{file}")):
+                        return data
+        return b""
 
     def children(self, pid: int) -> list[int] | None:
         """List the children of a process with one thread.
@@ -267,7 +282,8 @@ def parse_stat(pid: int, data: bytes) -> Stat | None:
     """
     end = data.rfind(b")")
     f = data[end + 2 :].split(None, 22)
-    if len(f) < 22 or f[0] in _ENDED or int(f[6]) & _KERNEL_THREAD:
+    # A zombie by its first thread alone lives on in the others.
+    if len(f) < 22 or (f[0] in _ENDED and int(f[17]) <= 1) or int(f[6]) & _KERNEL_THREAD:
         return None
     return Stat(
         pid,

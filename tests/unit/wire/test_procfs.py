@@ -1,6 +1,9 @@
 import errno
 import os
 import resource
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +42,24 @@ def test_zombies_and_threads_of_the_kernel_do_not_count(fake):
     fake.put(4, state="X")
     fake.put(5, state="D")
     assert list(fake.open().table()) == [5]
+
+
+def test_what_lives_on_without_its_first_thread_counts_with_its_memory():
+    code = "import ctypes, threading, time; b = bytearray(40 << 20); b[::4096] = b'x' * 10240\n"
+    code += "threading.Thread(target=time.sleep, args=(60,)).start(); print('up', flush=True)\n"
+    code += "ctypes.pythonapi.PyThread_exit_thread()"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == b"up\n"
+            stat = Path(f"/proc/{process.pid}/stat")
+            while stat.read_bytes().rpartition(b")")[2].split()[0] != b"Z":
+                os.sched_yield()
+            proc = Procfs()
+            held, seen = proc.rollup(process.pid), proc.stats([process.pid])[process.pid]
+        finally:
+            process.kill()
+    assert held is not None and held.anon is not None and held.anon > 40 << 20
+    assert seen.rss_bytes > 40 << 20
 
 
 def test_the_table_is_without_what_ended_and_without_other_files(fake):
