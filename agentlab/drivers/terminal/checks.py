@@ -13,8 +13,8 @@ from ...errors import ConfigError
 
 #: So many sessions at once are no measurement any more, but a slip.
 _MOST_SESSIONS = 99
-#: Variables whose value is a folder that a tool calls its own.
-_BASE_FOLDER = re.compile(r"(HOME|DIR|BASE|ROOT|FOLDER)$")
+#: Variables whose value is a folder that a tool calls its own, or its daemon's socket.
+_BASE_FOLDER = re.compile(r"(HOME|DIR|BASE|ROOT|FOLDER|SOCKET)$")
 
 
 def checked_sessions(sessions: object) -> tuple[int, ...]:
@@ -70,7 +70,7 @@ def checked_words(field: str, words: object) -> tuple[str, ...]:
         It is a single text, or holds something else than text.
     """
     given = cast("Sequence[Any]", words) if isinstance(words, list | tuple) else ("",)
-    if not all(isinstance(word, str) and word and "\0" not in word for word in given):
+    if not all(isinstance(word, str) and word and _can_be_passed(word) for word in given):
         raise ConfigError(f"Terminal({field}=...): give a list of words, e.g. ['my-agent', '--verbose']")
     return tuple(given)
 
@@ -124,18 +124,22 @@ def checked_environment(environment: object, folders: Mapping[str, str]) -> dict
     given = cast("Mapping[Any, Any]", environment)
     for name, value in given.items():
         texts = isinstance(name, str) and isinstance(value, str) and bool(name)
-        if not texts or "=" in name or "\0" in name + value:
+        if not texts or "=" in name or not _can_be_passed(name + value):
             raise ConfigError(f"Terminal(env={{{name!r:.40}: ...}}): names and values are texts")
         if name in folders or _BASE_FOLDER.search(name):
             _check_folder(name, value, folders.get(name))
     return dict(given)
 
 
+def _can_be_passed(text: str) -> bool:
+    """Say whether a program can be given a text: it has no zero and no half of a character."""
+    return "\0" not in text and not any("\ud800" <= char <= "\udfff" for char in text)
+
+
 def _check_folder(name: str, value: str, usual: str | None) -> None:
     """Refuse a folder that is equal to, inside or around one that the user lives in."""
-    if not value.startswith(("/", "~")):
-        return
-    folder = _resolved(value)
+    sessions = cache_home() / "runs" / "run" / "work"  # what a relative one is counted from
+    folder = (sessions / Path(value).expanduser()).resolve()
     if folder.is_relative_to(cache_home().resolve()):
         return
     live = _live_folders(name, usual)
@@ -153,6 +157,7 @@ def _live_folders(name: str, usual: str | None) -> list[Path]:
     if name != "HOME":
         live += [_resolved(os.environ[name])] if os.environ.get(name, "").startswith("/") else []
     live += [_resolved(v) for n, v in os.environ.items() if n.startswith("XDG_") and v.startswith("/")]
+    live.append(Path(f"/run/user/{os.getuid()}"))  # of their daemons' sockets, also where it is not named
     hidden = home.glob(".*") if home != home.parent else ()
     return [*live, *(path.resolve() for path in hidden if path.is_dir())]
 

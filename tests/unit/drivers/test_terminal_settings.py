@@ -116,6 +116,7 @@ def user(tmp_path, monkeypatch):
         ("SYNAPS_BASE_DIR", "elsewhere/synaps/run"),
         ("CLAUDE_CONFIG_DIR", ".claude"),  # not made yet
         ("CODEX_HOME", "projects/../.codex"),
+        ("JCODE_SOCKET", ".codex/jcode.sock"),
     ],
 )
 def test_a_folder_of_the_users_own_is_refused(user, name, folder):
@@ -138,6 +139,38 @@ def test_other_folders_are_the_users_choice(user, tmp_path):
     assert Terminal("codex", env={"CODEX_MODE": str(user)}).env
 
 
+def test_a_way_out_of_the_workspace_is_refused(user):
+    with pytest.raises(ConfigError, match="one of your own"):
+        Terminal("codex", env={"CODEX_HOME": "../../../../../.codex"})
+
+
+def test_the_systems_folder_of_the_users_sockets_is_refused(user, monkeypatch):
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    for name, value in {"XDG_RUNTIME_DIR": "", "JCODE_SOCKET": "/jcode.sock"}.items():
+        with pytest.raises(ConfigError, match="one of your own"):
+            Terminal("codex", env={name: f"/run/user/{os.getuid()}{value}"})
+
+
+def test_half_a_character_is_refused():
+    with pytest.raises(ConfigError, match="names and values are texts"):
+        Terminal("codex", env={"A": "\ud800"})
+    with pytest.raises(ConfigError, match="give a list of words"):
+        Terminal(command=["a", "\ud800"])
+
+
+def test_a_folder_of_another_container_is_left_for_a_week(tmp_path):
+    process = ProcessId.of(os.getpid())
+    young, old, moved = (tmp_path / name for name in ("young", "old", "moved"))
+    for folder in (young, old, moved):
+        folder.mkdir()
+        elsewhere = vars(process) | {"started": 1, "namespace": "pid:[1]"}
+        (folder / place._OWNER).write_text(json.dumps(elsewhere))
+    (moved / place._OWNER).write_text(json.dumps(elsewhere | {"boot": "x", "namespace": place._namespace()}))
+    os.utime(old, (0, 0))
+    remove_abandoned(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["moved", "young"]
+
+
 def test_an_abandoned_folder_is_removed(tmp_path):
     mine, lost, new = (tmp_path / name for name in ("mine", "lost", "new"))
     for folder in (mine, lost, new):
@@ -150,7 +183,7 @@ def test_an_abandoned_folder_is_removed(tmp_path):
 
 
 def write_owner(folder, process):
-    (folder / place._OWNER).write_text(json.dumps(vars(process)))
+    (folder / place._OWNER).write_text(json.dumps(vars(process) | {"namespace": place._namespace()}))
 
 
 def test_homes_are_fresh_and_equally_long(tmp_path):
