@@ -29,7 +29,8 @@ class CommandApi:
     read : sequence of str, optional
         Command that tells the last answer, as text or as JSON; None: what the page shows cannot be compared.
     session_key, answer_key : str
-        Where session id and answer stand in the JSON of ``create`` and ``read``; inner keys after a dot.
+        Where session id and answer stand in the JSON of ``create`` and ``read``: inner keys after a dot, in
+        a list its number (``"messages.-1.text"``: of the last one).
     state_keys : sequence of str
         Where the state stands in the JSON of ``status``; the first that is there counts.
     busy : sequence of str

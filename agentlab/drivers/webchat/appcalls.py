@@ -139,6 +139,17 @@ class HttpCalls:
 def filled(words: Sequence[str], values: Mapping[str, str | None]) -> list[str]:
     """Fill places; a word whose place is not known is left out, with the option before it.
 
+    Parameters
+    ----------
+    words : sequence of str
+        With places.
+    values : mapping
+        Of the places.
+
+    Returns
+    -------
+    list of str
+
     Examples
     --------
     >>> filled(["say", "--agent", "{agent}", "--to", "{session}"], {"agent": None, "session": "s1"})
@@ -156,15 +167,32 @@ def filled(words: Sequence[str], values: Mapping[str, str | None]) -> list[str]:
 
 
 def look_up(data: object, key: str) -> Any:  # noqa: ANN401
-    """Return what stands at a place of plain data, inner keys after a dot; None: nothing.
+    """Return what stands at a place of plain data; None: nothing.
+
+    Parameters
+    ----------
+    data : JSON data
+        An answer.
+    key : str
+        Inner keys after a dot; in a list a number, negative from its end.
+
+    Returns
+    -------
+    JSON data
 
     Examples
     --------
-    >>> look_up({"sessionStatus": {"type": "busy"}}, "sessionStatus.type")
-    'busy'
+    >>> look_up({"messages": [{"text": "a"}, {"text": "b"}]}, "messages.-1.text")
+    'b'
     """
     for part in key.split("."):
-        data = cast("Mapping[str, Any]", data).get(part) if isinstance(data, Mapping) else None
+        if isinstance(data, Mapping):
+            data = cast("Mapping[str, Any]", data).get(part)
+        elif isinstance(data, list) and re.fullmatch(r"-?\d+", part):
+            rows, place = cast("list[Any]", data), int(part)
+            data = rows[place] if -len(rows) <= place < len(rows) else None
+        else:
+            return None
     return data
 
 

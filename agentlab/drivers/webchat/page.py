@@ -164,7 +164,7 @@ OPENCHAMBER = ChatPage(
     address="{url}/?session={session}",
     composer="textarea, [contenteditable]",
     answer='[data-message-id]:not([data-message-role="user"])',
-    stream="/event",
+    stream="/global/event",
     api=CommandApi(
         create=("openchamber", "session", "create", "--dir", "{directory}", "--port", "{port}",
                 "--title", "{title}", "--json"),
@@ -173,6 +173,9 @@ OPENCHAMBER = ChatPage(
               "--json"),
         status=("openchamber", "session", "status", "--dir", "{directory}", "--port", "{port}",
                 "--session", "{session}", "--json"),
+        read=("openchamber", "session", "messages", "--dir", "{directory}", "--port", "{port}",
+              "--session", "{session}", "--json"),
+        answer_key="messages.-1.text",
     ),
     counters=AppCounters(
         prepare="localStorage.setItem('openchamber_sync_perf', '1');"

@@ -1,0 +1,101 @@
+"""Chat pages that are driven by their description: OpenChamber's names, and a page of one's own."""
+
+import json
+import os
+import time
+
+import psutil
+import pytest
+
+from agentlab import ChatPage, Scenario, Timeouts, WebChat, record
+from agentlab.drivers.webchat import HttpApi
+from tests.live.chat_lookalike import ANSWER, Lookalike
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture(autouse=True)
+def _needs_chromium(chromium_executable):
+    """All of it happens in a real browser."""
+
+
+def events(recs, kind=None):
+    found = []
+    for file in sorted(recs.path.glob("runs/*/events.jsonl")):
+        found += map(json.loads, file.read_text().splitlines())
+    return [event for event in found if kind is None or event["kind"] == kind]
+
+
+async def recorded(driver, folder, *turns):
+    scenario = Scenario("app", turns=turns, timeouts=Timeouts(start=20, prompt=30))
+    running = record(scenario, {"a": driver}, runs=1, to=folder, host="inline", progress="none", quiet=None)
+    return await running
+
+
+async def test_openchamber_is_driven_by_its_command_line(tmp_path, monkeypatch):
+    async with Lookalike().running(tmp_path) as app:
+        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+        driver = WebChat(
+            "lab/fox",
+            page="openchamber",
+            url=app.url,
+            directory="/a project",
+            agent="plan",
+            preset="original",
+        )
+        recs = await recorded(driver, tmp_path / "study", "Tell me of foxes.")
+    assert list(recs.issues["code"]) == ["foreign_server"] and recs.runs["eligible"].all()
+    create, send = app.asked[0], next(a for a in app.asked if a["action"] == "send")
+    assert create["dir"] == "/a project" and create["title"] == "agentlab: app"
+    assert (send["model"], send["agent"], send["prompt"]) == ("lab/fox", "plan", "Tell me of foxes.")
+    assert send["port"] == app.url.rpartition(":")[2] and send["session"] == "ses_0"
+    [text] = events(recs, "page.text")
+    assert text["n_chars"] == len(ANSWER) > 4000 and text["n_growths"] > 20 and text["n_messages"] == 2
+    [counters] = events(recs, "page.app_counters")
+    by_name = {entry["metric"]: entry for entry in counters["entries"]}
+    assert by_name["ui.message_list.render"]["count"] > 100 and by_name["sync.event"]["count"] == 1
+    assert {e["name"]: e["passed"] for e in events(recs, "page.gate")} == {
+        e["name"]: True for e in events(recs, "page.gate")
+    }
+    assert recs.turns["ended"].tolist() == ["complete"] and recs.turns["latency_ms"].notna().all()
+    [reply] = events(recs, "turn.reply")
+    assert reply["text_chars"] == len("".join(ANSWER.split()))
+    assert "foxes" not in json.dumps(events(recs))
+
+
+async def test_a_refused_prompt_keeps_what_there_is(tmp_path, monkeypatch):
+    async with Lookalike().running(tmp_path) as app:
+        app.refuse = True
+        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+        driver = WebChat("lab/fox", page="openchamber", url=app.url, directory="/a", session="ses_7")
+        recs = await recorded(driver, tmp_path / "study", "Tell me of foxes.")
+    assert {"app_error", "page_not_idle"} <= set(recs.issues["code"])
+    assert recs.runs["status"].tolist() == ["failed"]
+    [file] = events(recs, "page.file")
+    assert file["complete"] and events(recs, "page.window") and events(recs, "page.sample")
+    assert all(a["action"] != "create" for a in app.asked)  # the session that was named
+
+
+async def test_a_page_of_ones_own_and_an_answer_too_short_to_be_seen_busy(tmp_path):
+    page = ChatPage(
+        name="mine",
+        address="{url}/chat/{session}",
+        composer="textarea",
+        answer='[data-message-role="assistant"]',
+        stream="/api/global/event",
+        api=HttpApi(
+            create="POST /chats", send="POST /chats/{session}", status="GET /chats/{session}",
+            delete="DELETE /chats/{session}", read="GET /chats/{session}/last",
+        ),
+    )  # fmt: skip
+    async with Lookalike().running(tmp_path) as app:
+        app.pieces, app.pause_s = 3, 0.001
+        began = time.monotonic()
+        recs = await recorded(
+            WebChat("lab/fox", page=page, url=app.url), tmp_path / "study", "One.", 'Two "2".'
+        )
+    assert time.monotonic() - began < 40 and app.deleted == ["ses_0"]
+    assert [asked["text"] for asked in app.asked] == ["One.", 'Two "2".']
+    assert recs.runs["eligible"].all() and len(recs.turns) == 2
+    assert events(recs, "session.close")[0]["deleted"] is True
+    assert not [p for p in psutil.Process().children(recursive=True) if "chrom" in p.name()]
