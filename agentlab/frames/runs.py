@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .browser.recorder import recorder_text
 from .conversation import Conversation
 from .evidence import Event
 from .reading import Reading
@@ -39,7 +40,7 @@ def build_runs(read: Reading) -> list[dict[str, Any]]:
             "driver": as_text(identity.get("driver")),
             "version": as_text(identity.get("version")),
             "model": as_text(identity.get("model")),
-            "recorder": as_text(_settings(identity).get("recorder")),
+            "recorder": recorder_text(read.page.recorder),
             "versions": as_text(run.raw.get("versions")),
             "warmup_rule": run.warmup_rule,
             "started_unix_ms": None if started is None else started / 1e6,
@@ -60,11 +61,6 @@ def build_runs(read: Reading) -> list[dict[str, Any]]:
             **_pressure(read.events),
         }
     ]
-
-
-def _settings(identity: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = identity.get("settings")
-    return found if isinstance(found, dict) else {}
 
 
 def _counts(read: Reading) -> dict[str, int]:

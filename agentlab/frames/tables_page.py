@@ -11,7 +11,7 @@ _T, _P = "trace.json.gz", "cpu.cpuprofile.gz"
 _S, _O = f"{_E} page.sample", f"{_E} page.open"
 
 _SETUP = (
-    Column("recorder", "string", "How the page was recorded, JSON text.", source=f"{_R} identity"),
+    Column("recorder", "string", "How the page was recorded, see runs.", source=f"{_R} identity"),
     Column("preset", "string", "Name of that.", source=_O),
     Column("sampling_us", "Int64", "Interval of CPU samples that was asked for, us; NA: none.", source=_O),
     Column("browser", "string", "Version of the browser.", source=_O),

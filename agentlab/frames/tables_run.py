@@ -25,7 +25,8 @@ RUNS = Table(
         Column(
             "recorder",
             "string",
-            "How a page was recorded, JSON text: unlike ones are not pooled. NA: no page.",
+            "How a page was recorded: preset, digest of the trace's categories, sampler, probe. Unlike ones "
+            "are not pooled. NA: no page.",
             source=f"{_R} identity",
         ),
         Column("versions", "string", "All versions, JSON text.", source=f"{_R} versions"),

@@ -59,6 +59,7 @@ FLAGS: dict[str, tuple[str, str]] = {
     "all_one": ("all 1", "no run had a miss; the end is the exact bound for one observation a run"),
     "constant": ("constant", "all runs gave the same value"),
     "level_untested": ("level untested", "only 95 % intervals were tested by simulation"),
+    "unlike_recorders": ("recorded differently", "the arms' pages were recorded in different ways"),
     "empty_runs": ("runs without a value", "some eligible runs have no known value and are left out"),
     "clamped": ("clamped", "values outside 0 to 1 were set to the bound, as the original report does"),
 }

@@ -175,12 +175,18 @@ def _with_doubts(
         if mixed := runs.mixed(arm, but=metric.across):
             refused = outcome.refused("mixed_setup", mixed.reason)
             return dataclasses.replace(refused, estimate=None) if mixed.in_size else refused
+    if len(recorders := runs.recorders(arms)) > 1:
+        said = f"pages were recorded in different ways, which cost them differently: {'; '.join(recorders)}"
+        outcome = dataclasses.replace(outcome.flagged("unlike_recorders"), reason=_also(outcome, said))
     if not n_empty:
         return outcome
     alone = "" if metric.across is None else f", or without one of another {metric.across} in their block,"
     note = f"{n_empty} {'run' if n_empty == 1 else 'runs'} without a known value{alone} left out"
-    reason = f"{outcome.reason}; {note}" if outcome.reason else note
-    return dataclasses.replace(outcome.flagged("empty_runs"), reason=reason)
+    return dataclasses.replace(outcome.flagged("empty_runs"), reason=_also(outcome, note))
+
+
+def _also(outcome: Outcome, said: str) -> str:
+    return f"{outcome.reason}; {said}" if outcome.reason else said
 
 
 def _coverage(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -124,13 +124,20 @@ class Runs:
 
     def _differences(self, arm: str, but: str | None) -> Mixed | None:
         runs = self.frame[(self.arm == arm) & self.eligible]
-        for column in ("driver", "version", "model", "n_sessions"):
+        for column in ("driver", "version", "model", "recorder", "n_sessions"):
             if column in runs and column != but and runs[column].nunique() > 1:
                 seen = runs[column].value_counts().sort_index()
                 listed = ", ".join(f"{value} ({count} runs)" for value, count in seen.items())
                 said = f"runs of arm {arm!r} differ in {column}: {listed}; select with where({column}=...)"
                 return Mixed(column == "n_sessions", said)
         return None
+
+    def recorders(self, arms: Sequence[str]) -> list[str]:
+        """Return how pages of the eligible runs of some arms were recorded, each way once."""
+        if "recorder" not in self.frame:
+            return []
+        runs = self.frame[np.isin(self.arm, arms) & self.eligible]
+        return sorted(runs["recorder"].dropna().unique())
 
     def rows(self, table: str) -> tuple[pd.DataFrame, Ints]:
         """Return a table and the run (position, -1 if unknown) of each of its rows."""

@@ -134,7 +134,8 @@ def write_webchat_study(
 
 
 def _recorder(page: SyntheticPage) -> dict[str, Any]:
-    return {"preset": "cpu", "sampling_us": 1000} if page.sampler else {"preset": "light"}
+    light = {"preset": "light", "categories": ["loading", "toplevel"]}
+    return light | {"preset": "cpu", "sampling_us": 1000, "probe": True} if page.sampler else light
 
 
 class _Page:
@@ -171,7 +172,8 @@ class _Page:
 
     def _open(self) -> None:
         emit, recorder = self.run.emit, _recorder(self.page)
-        emit("page.open", at_ms=1, width=1600, height=1000, headless=True, browser="156.0", **recorder)
+        size = {"width": 1600, "height": 1000, "headless": True, "browser": "156.0"}
+        emit("page.open", at_ms=1, **size, preset=recorder["preset"], sampling_us=recorder.get("sampling_us"))
         emit("page.ready", at_ms=2, what="stream", waited_ms=310.0)
         emit("page.ready", at_ms=2, what="composer", waited_ms=420.0)
         for name, at in (("agentlab:begin", 3.0), ("agentlab:end", self.end_ms)):

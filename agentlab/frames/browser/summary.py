@@ -11,6 +11,7 @@ from ..values import as_bool, as_count, as_float, as_int, as_text, total
 from .frames import animation_frames_of, build_frames
 from .input import interactions_of, shifts_of
 from .original import nearest_rank, original_columns
+from .recorder import recorder_text
 from .samples import Samples
 from .stretch import stretch_columns
 
@@ -59,7 +60,7 @@ def build_page(read: Reading) -> list[dict[str, Any]]:
 def _setup(page: PageEvidence) -> dict[str, Any]:
     told = page.last("open")
     return {
-        "recorder": as_text(page.recorder or None),
+        "recorder": recorder_text(page.recorder),
         "preset": as_text(told.get("preset")),
         "sampling_us": as_count(told.get("sampling_us")),
         "browser": as_text(told.get("browser")),
