@@ -131,7 +131,8 @@ def test_a_page_adds_its_lanes_to_the_timeline(recs, look) -> None:
         for m in {lane.name: lane for lane in lanes_of(RunTables(heavy))}["main\nthread"].marks
         if "long" in m.tone.name
     ]
-    assert len(long[0]) == heavy.table("page")["n_long_tasks"].iloc[0] > 0
+    drawn = heavy.table("tasks").query('phase in ("stream", "tail")')
+    assert len(long[0]) == drawn["is_long"].sum() > 0
     assert look.overlaps(al.plot_timeline(run).figure) == []
 
 
