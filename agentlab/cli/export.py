@@ -30,9 +30,10 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
     )
     parser.add_argument(
         "--format",
-        choices=("parquet", "csv", "schema2", "terminal_json"),
+        choices=("parquet", "csv", "schema2", "terminal_json", "session_summary"),
         default="parquet",
-        help="default parquet; schema2: one JSON report per arm; terminal_json: memory, one file per study",
+        help="default parquet; schema2: one JSON report per arm; terminal_json: memory, one file per study; "
+        "session_summary: a page in a browser, one folder per run",
     )
     parser.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="new or empty folder")
     parser.set_defaults(command=_run)

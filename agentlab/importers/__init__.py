@@ -10,18 +10,20 @@ from ..errors import ImportFormatError, RecordingError
 if TYPE_CHECKING:
     from .chrome_trace import PageFile
     from .schema2 import CacheReport
+    from .session_summary import SessionSummary
     from .terminal_json import TerminalReport
 
 #: What :func:`read` knows, for messages.
 KNOWN = (
     "the original cache script's report (JSON with schemaVersion 2)",
     "the original terminal script's JSON (date_utc, machine, summary, runs)",
+    "the original web-chat script's session-summary.json (recordedAt, metrics, reachedIdle)",
     "a trace of Chrome or DevTools (traceEvents), plain or gzip",
     "a CPU profile (.cpuprofile of Chrome, DevTools, Node), plain or gzip",
 )
 
 
-def read(path: Path) -> CacheReport | TerminalReport | PageFile:
+def read(path: Path) -> CacheReport | TerminalReport | SessionSummary | PageFile:
     """Read a foreign file.
 
     Parameters
@@ -31,7 +33,7 @@ def read(path: Path) -> CacheReport | TerminalReport | PageFile:
 
     Returns
     -------
-    CacheReport, TerminalReport or PageFile
+    CacheReport, TerminalReport, SessionSummary or PageFile
         A source of runs and tables for :class:`agentlab.Recordings`.
 
     Raises
@@ -41,7 +43,7 @@ def read(path: Path) -> CacheReport | TerminalReport | PageFile:
     ImportFormatError
         No importer knows it, or it breaks its format; the message names the field.
     """
-    from . import chrome_trace, schema2, terminal_json
+    from . import chrome_trace, schema2, session_summary, terminal_json
 
     if (kind := chrome_trace.kind_of(path)) is not None:
         return chrome_trace.PageFile(path, kind)
@@ -50,6 +52,8 @@ def read(path: Path) -> CacheReport | TerminalReport | PageFile:
         return schema2.CacheReport(path, data)
     if isinstance(data, dict) and terminal_json.knows(data):
         return terminal_json.TerminalReport(path, data)
+    if isinstance(data, dict) and session_summary.knows(data):
+        return session_summary.SessionSummary(path, data)
     if isinstance(data, dict) and "traceEvents" in data:  # behind long metadata
         return chrome_trace.PageFile(path, "trace")
     raise ImportFormatError(

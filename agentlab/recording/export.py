@@ -19,7 +19,7 @@ from .recordings import Recordings
 if TYPE_CHECKING:
     from ..frames.schema import Table
 
-Format = Literal["parquet", "csv", "schema2", "terminal_json"]
+Format = Literal["parquet", "csv", "schema2", "terminal_json", "session_summary"]
 
 #: The files beside the tables.
 DICTIONARY, ABOUT = "dictionary.csv", "about.json"
@@ -41,7 +41,7 @@ def export(
         What to write.
     folder : path
         A new or empty folder.
-    format : {"parquet", "csv", "schema2", "terminal_json"}
+    format : {"parquet", "csv", "schema2", "terminal_json", "session_summary"}
         ``parquet``: one file per table (zstd; unit and meaning of each column in its field's metadata).
         ``csv``: one file per table: UTF-8, comma, point, newline whatever the locale; column names end in
         their unit; unknown is an empty field, an empty text is ``""``; truth values are true and false.
@@ -51,6 +51,8 @@ def export(
         :mod:`agentlab.importers.schema2_writer` for what it cannot hold.
         ``terminal_json``: the original terminal script's JSON (memory), one file per study, see
         :func:`agentlab.importers.terminal_json_writer.report`.
+        ``session_summary``: the original web-chat script's file, one folder per run with
+        ``session-summary.json`` and its CPU profile, see :mod:`agentlab.importers.session_summary_writer`.
 
     Returns
     -------
@@ -87,9 +89,9 @@ def export(
         if there and any(target.iterdir()):
             raise ConfigError(f"{target} holds something already; give a new or empty folder")
         part.mkdir(parents=True)
-        names = [path.name for path in _WRITERS[format](recs, part)]
+        files = [path.relative_to(part) for path in _WRITERS[format](recs, part)]
         if there:
-            for name in names:
+            for name in dict.fromkeys(file.parts[0] for file in files):
                 (part / name).replace(target / name)
         else:
             part.replace(target)
@@ -98,7 +100,7 @@ def export(
     finally:
         with contextlib.suppress(OSError):
             shutil.rmtree(part)
-    return [target / name for name in names]
+    return [target / file for file in files]
 
 
 def _check_recordings(recs: Any) -> None:  # noqa: ANN401
@@ -206,13 +208,24 @@ def _write_terminal_json(recs: Recordings, folder: Path) -> Iterator[Path]:
         yield write(recs.where(study=study), _new_file(folder, study))
 
 
-def _new_file(folder: Path, name: str) -> Path:
+def _write_session_summary(recs: Recordings, folder: Path) -> Iterator[Path]:
+    from ..importers.session_summary_writer import write
+
+    if not len(recs):
+        raise ConfigError("there is no run to export")
+    several = len({recording.info.study for recording in recs}) > 1
+    for run in recs:
+        name = f"{run.info.study}-{run.run_id}" if several else run.run_id
+        yield from write(run, _new_file(folder, name, suffix=""))
+
+
+def _new_file(folder: Path, name: str, *, suffix: str = ".json") -> Path:
     """Return a file for an arm or study, whatever it is called; the file itself holds the whole name."""
     stem = re.sub(r"[^\w.-]+", "-", name).strip("-.")[:_LONGEST_STEM] or "arm"
     numbers = itertools.count(2)
-    path = folder / f"{stem}.json"
+    path = folder / f"{stem}{suffix}"
     while path.exists():
-        path = folder / f"{stem}-{next(numbers)}.json"
+        path = folder / f"{stem}-{next(numbers)}{suffix}"
     return path
 
 
@@ -221,4 +234,5 @@ _WRITERS = {
     "csv": _write_csv,
     "schema2": _write_schema2,
     "terminal_json": _write_terminal_json,
+    "session_summary": _write_session_summary,
 }

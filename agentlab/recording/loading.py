@@ -95,6 +95,8 @@ def _load(path: Path) -> Recordings:
         return Recordings([StudyFolder(path)])
     if (path / "run.json").is_file():
         return _load_run(path)
+    if (path / "session-summary.json").is_file():  # the folder that the original web-chat script wrote
+        return _load(path / "session-summary.json")
     studies = sorted(p.parent for p in path.glob("*/study.json"))
     if studies:
         return _all_of(studies)
