@@ -159,7 +159,7 @@ def filled(words: Sequence[str], values: Mapping[str, str | None]) -> list[str]:
     for word in words:
         places = _PLACE.findall(word)
         if any(values.get(place) is None for place in places):
-            if argv and argv[-1].startswith("-"):
+            if argv and argv[-1].startswith("-") and "=" not in argv[-1]:
                 argv.pop()
             continue
         argv.append(_PLACE.sub(lambda match: values[match[1]] or "", word))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_WORD = re.compile(r"\w+")
+#: Without the underscore, which marks what is emphasised.
+_WORD = re.compile(r"[^\W_]+")
 #: Marks whose words are not shown: targets of links and pictures, the language of a fence, tags.
 _UNSHOWN = re.compile(r"(?<=\])\([^)\n]*\)|^\s*```.*$|<[^<>\n]{1,200}>", re.MULTILINE)
 _ENTITY = re.compile(r"&#?\w{1,10};")
