@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 from collections.abc import Coroutine, Mapping
@@ -357,8 +358,9 @@ class ExecSessions:
 
     async def _end_all(self) -> tuple[str, ...]:
         """End each session as a close does: by whom is then known, and no watchdog is needed."""
-        if ending := [asyncio.ensure_future(session.close()) for session in self._alive()]:
-            await asyncio.wait(ending, timeout=_END_S)
+        ending = asyncio.gather(*(session.close() for session in self._alive()), return_exceptions=True)
+        with contextlib.suppress(TimeoutError):  # what could not be ended so is swept with all the rest
+            await asyncio.wait_for(ending, _END_S)
         return await self._launcher.close()
 
     async def _start_whole(self, *what: *tuple[str, Path, float | None, bool]) -> Session:
