@@ -1,4 +1,4 @@
-"""Parts of WebChat that need no browser: likeness of texts, what is seen in a trace, gates, places of an API."""
+"""Parts of WebChat that need no browser: likeness of texts, what is seen in a trace, gates, places."""
 
 from __future__ import annotations
 
@@ -27,7 +27,13 @@ def f(x): return x
 | 1 | 2 &amp; 3 |
 <br> end ![picture](p.png)
 """
-RENDERED = "Title\nSome bold, thin and code, see a link.\npython\nCopy\ndef f(x): return x\na\tb\n1\t2 & 3\nend picture"
+RENDERED = """Title
+Some bold, thin and code, see a link.
+python Copy
+def f(x): return x
+a	b
+1	2 & 3
+end picture"""
 
 
 class FakeRun:

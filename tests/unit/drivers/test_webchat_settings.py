@@ -1,4 +1,4 @@
-"""Settings of WebChat: what is refused, what tells two arms apart, and that they reach the measuring process."""
+"""Settings of WebChat: what is refused, what tells two arms apart, and how they reach a run."""
 
 from __future__ import annotations
 
