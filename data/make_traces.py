@@ -1,4 +1,4 @@
-"""Record ``data/traces`` anew: a small page in a real Chromium, and a script in Node.
+"""Record ``data/traces`` anew: small pages and OpenCode's in a real Chromium, and a script in Node.
 
 A page of our own grows for half a second, is typed into, and asks a worker; it is recorded as numbers only
 (:mod:`agentlab.wire.traceline`), so nothing of the machine or of a text is in the files. Run it where
@@ -21,6 +21,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import agentlab as al
 from agentlab.wire.cdp import Page, end_profile, end_trace, launch, start_profile, start_trace
 from agentlab.wire.children import Children
 from agentlab.wire.traceline import reduce_event_line, reduce_profile
@@ -153,6 +154,31 @@ def record_node() -> None:
     (TARGET / "node.cpuprofile").write_text(json.dumps(profile, separators=(",", ":")) + "\n")
 
 
+def record_opencode(n_events: int = 9000) -> None:
+    """Record OpenCode's own page while an answer streams; keep what follows the begin, up to a size."""
+    text = "A line with `code`.\n\n```python\nx = 1\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
+    model = al.ScriptedModel([al.Step(text=text * 12, ttft_s=0.1, tokens_per_s=100)])
+    scenario = al.Scenario("page", turns=["Explain it. {nonce}"])
+    with tempfile.TemporaryDirectory() as folder:
+        al.record(
+            scenario,
+            al.WebChat(model="lab/scripted"),
+            runs=1,
+            gateway=al.Gateway(model),
+            to=Path(folder) / "s",
+            host="process",
+            progress="none",
+            quiet=None,
+        ).result()
+        (path,) = Path(folder).glob("s/runs/*/trace.json.gz")
+        lines = [line.rstrip(b",") for line in gzip.decompress(path.read_bytes()).split(b"\n")[1:-2]]
+    begin = next(i for i, line in enumerate(lines) if b'"agentlab:' in line)
+    first = [line for line in lines[:begin] if b'"ph":"M"' in line or b"TracingStartedInBrowser" in line]
+    kept = [*first, *lines[begin : begin + n_events]]
+    text_kept = b'{"traceEvents":[\n' + b",\n".join(kept) + b"\n]}\n"
+    (TARGET / "opencode.json.gz").write_bytes(gzip.compress(text_kept, 9, mtime=0))
+
+
 def reduce_written(path: Path) -> None:
     """Take out of a profile what is private."""
     profile = reduce_profile(json.loads(gzip.decompress(path.read_bytes())))
@@ -169,6 +195,7 @@ async def main() -> None:
     (TARGET / "profiled.json.gz").unlink()
     reduce_written(TARGET / "profiled.cpuprofile.gz")
     record_node()
+    await asyncio.to_thread(record_opencode)
     files = sorted(TARGET.iterdir())
     for path in files:
         path.chmod(0o644)

@@ -69,6 +69,8 @@ class Slices:
         -------
         Slices
         """
+        if self.names == (name,):
+            return self
         place = self.names.index(name) if name in self.names else -1
         return self.where(self.name == place)
 
@@ -186,10 +188,10 @@ class SliceStore:
         threads, names = (np.frombuffer(column, np.int32) for column in self._codes)
         # names are numbered as they came, which depends on how the file was cut
         ordered = sorted(self._names)
-        ranks = np.array([ordered.index(name) for name in self._names], np.int32)
-        by_place = np.array(places, np.int32)
-        thread = by_place[threads] if len(by_place) else threads
-        return Slices(start, duration, cpu, thread, ranks[names], tuple(ordered))
+        if len(ordered) > 1:
+            names = np.array([ordered.index(name) for name in self._names], np.int32)[names]
+        threads = np.array([*places, 0], np.int32)[threads]
+        return Slices(start, duration, cpu, threads, names, tuple(ordered))
 
     def _append(self, start: int, duration: int | None, cpu: int | None, thread: int, name: str) -> None:
         for target, value in zip(self._times, (start, duration, cpu), strict=True):
@@ -267,7 +269,8 @@ def other_clock(slices: Slices) -> int:
     """
     import numpy as np
 
-    if not len(slices):
+    starts = slices.start_ns
+    if not len(starts) or float(starts.max()) - float(starts.min()) <= _DAY_NS:
         return 0
-    middle = np.partition(slices.start_ns, len(slices) // 2)[len(slices) // 2]
-    return int((np.abs(slices.start_ns.astype(float) - float(middle)) > _DAY_NS).sum())
+    middle = np.partition(starts, len(starts) // 2)[len(starts) // 2]
+    return int((np.abs(starts.astype(float) - float(middle)) > _DAY_NS).sum())

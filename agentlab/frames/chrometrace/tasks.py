@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -75,11 +76,11 @@ def read_tasks(path: str | PathLike[str], *, all_threads: bool = False, page: Pa
     [[1000000, 60.0, True]]
     """
     trace = read_task_slices(path, page=page)
-    if all_threads:
-        return task_frame(trace, trace.tasks)
-    if trace.page is None:
-        raise ImportFormatError(f"{path}: {_which(trace)}")
-    return task_frame(trace, trace.tasks.on(trace.page))
+    if not all_threads:
+        if trace.page is None:
+            raise ImportFormatError(f"{path}: {_which(trace)}")
+        trace = dataclasses.replace(trace, slices=trace.tasks.on(trace.page))  # the others are let go
+    return task_frame(trace, trace.tasks)
 
 
 def task_frame(trace: Trace, tasks: Slices) -> pd.DataFrame:
