@@ -38,7 +38,7 @@ def test_the_files_are_those_of_the_checksums_and_hold_nothing_private():
         assert hashlib.sha256(data).hexdigest() == digest
         text = gzip.decompress(data) if name.endswith(".gz") else data
         for private in (
-            b"http",
+            b"://",
             b"127.0.0.1",
             b"/tmp",
             b"/home",
