@@ -140,6 +140,36 @@ def test_what_ignores_its_gesture_is_killed_with_its_daemon(tmp_path):
     assert alive() == []
 
 
+def test_a_killed_watchdog_leaves_no_daemon_without_a_marker(tmp_path):
+    running = al.record(
+        al.Scenario("look"),
+        {"a": terminal("--daemon", hold_s=60)},
+        to=tmp_path / "study",
+        host="inline",
+        progress="none",
+        quiet=None,
+        runs=1,
+    )
+    run = tmp_path / "study" / "runs" / "0000-a"
+    end = time.monotonic() + 30
+    seen: list[list[int]] = []
+    parents: set[int] = set()
+    while len(seen[-1] if seen else ()) < 2 or len(parents) > 1:  # until the daemon is the watchdog's, too
+        assert time.monotonic() < end
+        time.sleep(0.05)
+        lines = (run / "memory.jsonl").read_text().split("\n")[:-1] if (run / "memory.jsonl").exists() else []
+        samples = [event for event in map(json.loads, lines) if event["kind"] == "memory.sample"]
+        seen = [[row[0] for row in sample["processes"]] for sample in samples]
+        parents = (
+            {psutil.Process(pid).ppid() for pid in seen[-1] if psutil.pid_exists(pid)} if seen else set()
+        )
+    [watchdog] = parents
+    psutil.Process(watchdog).kill()
+    running.result(timeout=15)
+    assert alive() == []
+    assert Made(tmp_path / "study").state["status"] == "failed"
+
+
 def notes(folder: Path) -> list[list[str]]:
     return [line.split("\t") for line in (folder / "note").read_text().splitlines()]
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
-from collections.abc import AsyncGenerator
+import signal
+from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from ...errors import CleanupError, ConfigError
 from ...wire.children import Children
+from ...wire.procid import ProcessId
+from ...wire.watchdog import command_of
 from ..base import Arm, Run
 from ..workspace import renew, template
 from .fleet import Fleet
@@ -23,6 +26,15 @@ if TYPE_CHECKING:
 
 #: How long a throw-away start goes on after its prompt: daemons copy themselves, caches are written.
 _LINGER_S = 3.0
+
+
+@runtime_checkable
+class SeesProcesses(Protocol):
+    """A memory sampler that tells whom it has seen; a stand-in may not."""
+
+    def seen(self) -> set[ProcessId]:
+        """Name the processes of the last look."""
+        ...
 
 
 class Idle:
@@ -146,6 +158,8 @@ class TerminalArm:
     async def _close(self, fleet: Fleet, children: Children, place: Path | None, run: Run) -> None:
         fleet.give_up()
         survivors = await children.close(term_s=0.0 if self._arm.hurry else 0.5)
+        if isinstance(run.memory, SeesProcesses):  # had the watchdog been killed, more than its marker finds
+            survivors = tuple({*survivors, *await _kill(run.memory.seen())})
         fleet.close()
         if place is not None:
             shutil.rmtree(place, ignore_errors=True)  # the watchdog has, unless it was killed
@@ -157,6 +171,19 @@ class TerminalArm:
                 driver="terminal",
                 phase="cleanup",
             )
+
+
+async def _kill(processes: Iterable[ProcessId]) -> list[str]:
+    """Kill what still runs of some processes; name what does after 2 s."""
+    alive: list[ProcessId] = []
+    for _ in range(100):
+        alive = [process for process in processes if process.alive()]
+        if not alive:
+            break
+        for process in alive:
+            process.signal(signal.SIGKILL)
+        await asyncio.sleep(0.02)
+    return [command_of(process.pid) for process in alive]
 
 
 def _mark(run: Run, phase: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -11,6 +12,7 @@ from typing import Any
 from ...errors import ConfigError, RecordingError
 from ...wire.cgroup import Cgroup
 from ...wire.procfs import Procfs
+from ...wire.procid import ProcessId
 from .cost import Cost
 from .group import RunGroup
 from .pace import Lane, Pace
@@ -186,6 +188,21 @@ class MemorySampler:
         asked = {"window_s": window_s, "tolerance": tolerance, "cap_s": cap_s, "waited_s": waited}
         self._put("memory.plateau", **asked, **found.told())
         return found.reached
+
+    def seen(self) -> set[ProcessId]:
+        """Name the processes of the last look, and what is in the control group now; some may have ended.
+
+        Returns
+        -------
+        set of ProcessId
+            A driver whose watchdog was killed finds by them what carries no marker.
+        """
+        if self._thread is None:
+            return set()
+        boot = ProcessId.of(os.getpid()).boot
+        inside = () if self._group is None else self._group.pids()
+        last = self._sweeper.last
+        return {ProcessId.of(pid) for pid in inside} | {ProcessId(pid, start, boot) for pid, start in last}
 
     def cost(self) -> Record:
         """Return what the sampler has done and what it has cost so far.

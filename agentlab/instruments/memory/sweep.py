@@ -55,6 +55,11 @@ class Sweeper:
         Whether to give up within a look.
     whole_s : float, default 2.0
         How often all processes of the machine are looked at, s.
+
+    Attributes
+    ----------
+    last : frozenset of (int, int)
+        Process id and start of each process of the last look.
     """
 
     def __init__(
@@ -66,6 +71,7 @@ class Sweeper:
         *,
         whole_s: float = 2.0,
     ) -> None:
+        self.last: frozenset[tuple[int, int]] = frozenset()
         self._proc = proc
         self._roots = roots
         self._group = group
@@ -118,7 +124,7 @@ class Sweeper:
             if told is not None:
                 sample["cgroup"] = told
         sample |= {"wall_ns": time.monotonic_ns() - t, "cpu_ns": time.thread_time_ns() - cpu}
-        ids = frozenset((row[0], row[1]) for row in rows)
+        ids = self.last = frozenset((row[0], row[1]) for row in rows)
         return Sweep(t, self._news(members), sample, _total(rows) if lane == "slow" else None, ids)
 
     def _pids(self, t: int, lane: Lane, owned: list[int], inside: list[int] | None) -> tuple[set[int], bool]:
