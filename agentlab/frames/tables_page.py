@@ -64,8 +64,9 @@ _TASKS = (
 _FRAMES = (
     Column("frames_reason", "string", "Why numbers of frames are NA, see the codes below."),
     Column("n_frames", "Int64", "Frames of the stream in which something was to be shown.", source="frames"),
-    Column("n_presented", "Int64", "Shown whole.", source="frames"),
-    Column("n_partial", "Int64", "Shown without all that was wanted.", source="frames"),
+    Column("n_presented", "Int64", "Shown whole at once.", source="frames"),
+    Column("n_late", "Int64", "The main thread's part was shown later.", source="frames"),
+    Column("n_partial", "Int64", "It was never shown.", source="frames"),
     Column("n_dropped", "Int64", "Not shown.", source="frames"),
     Column("dropped_share", "Float64", "n_dropped / n_frames.", source="frames"),
     Column("frames_per_second", "Float64", "Shown frames a second of the stream.", source="frames"),
@@ -98,8 +99,14 @@ _HELD = (
     Column(
         "heap_growth_kept_bytes",
         "Int64",
-        "Heap after a forced collection minus heap before the prompt, which was not collected: a bound from "
-        "below of what is kept.",
+        "Difference after a forced collection.",
+        source=f"{_E} page.gc",
+    ),
+    Column(
+        "kept_since",
+        "string",
+        "What *_kept are the difference to: gc (before the prompt), or sample: garbage of that moment makes "
+        "them too small.",
         source=f"{_E} page.gc",
     ),
     Column("heap_max_bytes", "Int64", "Largest in the window.", source="counters"),

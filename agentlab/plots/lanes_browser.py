@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LONG = Tone("long task (50 ms)", "#d55e00")
 TASK = Tone("task", "#8fbcd9")
 SHOWN = Tone("frame shown", "#bfe3d0", height=0.5)
+LATE = Tone("completed late", "#f2dca2", height=0.6)
 PARTIAL = Tone("partly shown", "#e69f00", height=0.75)
 DROPPED = Tone("dropped", "#a03000")
 DOM = Tone("text in the page", "#56b4e9")
@@ -28,10 +29,10 @@ KEY = Tone("key to paint", "#cc79a7")
 HEAP = Tone("JavaScript heap", "#d9c3d3")
 
 #: In the order of the legend.
-TONES = (DOM, PAINT, TASK, LONG, SHOWN, PARTIAL, DROPPED, KEY, HEAP)
+TONES = (DOM, PAINT, TASK, LONG, SHOWN, LATE, PARTIAL, DROPPED, KEY, HEAP)
 _MIB = float(1 << 20)
 #: state of a frame -> how it is drawn
-STATES = {"presented": SHOWN, "partial": PARTIAL, "dropped": DROPPED}
+STATES = {"presented": SHOWN, "late": LATE, "partial": PARTIAL, "dropped": DROPPED}
 #: A frame covers the time to the next one, but no more than this: then nothing was to be drawn.
 _FRAME_S = 0.05
 

@@ -43,8 +43,8 @@ class SyntheticPage:
         Median duration of a long one.
     cpu_share : float
         CPU time in the duration of tasks.
-    dropped_rate, partial_rate : float
-        Share of frames that are dropped, or presented without all that was wanted.
+    dropped_rate, partial_rate, late_rate : float
+        Share of frames that are dropped, or shown without the main thread's part, which in late ones follows.
     heap_mib, nodes : float
         Garbage and kept memory that the answer adds: heap in MiB and nodes of the document. Half of each is
         gone after a collection.
@@ -68,6 +68,7 @@ class SyntheticPage:
     cpu_share: float = 0.85
     dropped_rate: float = 0.04
     partial_rate: float = 0.1
+    late_rate: float = 0.2
     heap_mib: float = 20.0
     nodes: float = 8000.0
     chunks: tuple[int, int] = (140, 180)
@@ -244,6 +245,8 @@ class _Page:
             elif busy and chance < self.page.dropped_rate + self.page.partial_rate:
                 state = "PRESENTED_PARTIAL"
             self.trace.frame(at, _FRAME_MS * (2 if state.startswith("PRESENTED") else 1), state, number)
+            if state == "PRESENTED_ALL" and chance > 1 - self.page.late_rate:
+                self.trace.frame(at, _FRAME_MS, "PRESENTED_PARTIAL", number)  # the compositor went ahead
             at, number = at + _FRAME_MS, number + 1
 
     def _samples(self) -> None:

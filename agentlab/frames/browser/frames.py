@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..reading import Reading
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from ..chrometrace import AnimationFrame, Frame, Script
     from .evidence import PageEvidence
 
-#: State of a frame as Chromium spells it -> as it is called here.
-STATES = {
-    "PRESENTED_ALL": "presented",
-    "PRESENTED_PARTIAL": "partial",
-    "DROPPED": "dropped",
-    "NO_UPDATE_DESIRED": "no_update",
-}
+#: How the browser tells of a frame in which something was shown.
+_SHOWN = ("PRESENTED_ALL", "PRESENTED_PARTIAL")
+#: What became of a frame in which something was to be shown; the first three are shown.
+WANTED = ("presented", "late", "partial", "dropped")
 
 
 def build_frames(read: Reading) -> list[dict[str, Any]]:
     """Build the rows of one run, in order of time.
+
+    Where the main thread is not ready, the browser reports on a frame twice: on what the compositor showed
+    without it, and on what came later. Both are one frame here, else more would be shown than the screen can.
 
     Parameters
     ----------
@@ -36,52 +36,68 @@ def build_frames(read: Reading) -> list[dict[str, Any]]:
         By column name.
     """
     page, key = read.page, read.run.key()
-    return [
-        {
-            **key,
-            "seq": seq,
-            "begin_ns": frame.begin_ns,
-            **page.place(frame.begin_ns),
-            "duration_ms": ms(frame.end_ns, frame.begin_ns),
-            **_outcome(frame, page.frames_reason),
-            "affects_smoothness": frame.affects_smoothness,
-            "has_missing_content": frame.has_missing_content,
-            "frame_sequence": frame.frame_sequence,
-        }
-        for seq, frame in enumerate(frames_of(page), 1)
-    ]
+    rows = [_frame(page, reports) for reports in _reports(page)]
+    rows.sort(key=lambda row: row["begin_ns"])
+    return [{**key, "seq": seq, **row} for seq, row in enumerate(rows, 1)]
 
 
-def frames_of(page: PageEvidence) -> Sequence[Frame]:
-    """Return the frames of the page's own renderer.
+def _reports(page: PageEvidence) -> Iterable[list[Frame]]:
+    """Return what the page's own renderer was asked for, report by report, together for each frame.
 
-    Parameters
-    ----------
-    page : PageEvidence
-        The page.
-
-    Returns
-    -------
-    sequence of Frame
-        Empty where its main thread is unknown: frames of the browser's interface are no frames of the page.
+    Nothing where its main thread is unknown: frames of the browser's interface are no frames of the page.
     """
     trace = page.trace
     if trace is None or trace.page is None:
         return ()
     pid = trace.threads[trace.page].pid
-    return [frame for frame in trace.frames if frame.pid == pid]
+    frames: dict[tuple[object, ...], list[Frame]] = {}
+    for at, report in enumerate(trace.frames):
+        if report.pid == pid:
+            number = report.frame_sequence
+            name = (report.frame_source, number) if number is not None else (None, at)
+            frames.setdefault(name, []).append(report)
+    return frames.values()
 
 
-def _outcome(frame: Frame, reason: str | None) -> dict[str, Any]:
-    state = STATES.get(frame.state or "")
-    if reason is None and state is None:
-        reason = "state_unknown"
-    wanted = reason is None and state != "no_update"
+def _frame(page: PageEvidence, reports: Sequence[Frame]) -> dict[str, Any]:
+    begin = min(report.begin_ns for report in reports)
+    shown = [r.end_ns for r in reports if r.state in _SHOWN and r.end_ns is not None]
+    whole = [r.end_ns for r in reports if r.state == "PRESENTED_ALL" and r.end_ns is not None]
+    return {
+        "begin_ns": begin,
+        **page.place(begin),
+        "shown_ms": ms(min(shown, default=None), begin),
+        "whole_ms": ms(min(whole, default=None), begin),
+        **_outcome({report.state for report in reports}, page.frames_reason),
+        "affects_smoothness": _any(report.affects_smoothness for report in reports),
+        "has_missing_content": _any(report.has_missing_content for report in reports),
+        "frame_sequence": reports[0].frame_sequence,
+        "n_reports": len(reports),
+    }
+
+
+def _any(values: Iterable[bool | None]) -> bool | None:
+    known = [value for value in values if value is not None]
+    return any(known) if known else None
+
+
+def _outcome(states: set[str | None], reason: str | None) -> dict[str, Any]:
+    """Return the state of a frame, and whether it counts as shown or as dropped."""
+    if "PRESENTED_ALL" in states:
+        state = "late" if states & {"PRESENTED_PARTIAL", "DROPPED"} else "presented"
+    elif "PRESENTED_PARTIAL" in states:
+        state = "partial"
+    elif "DROPPED" in states:
+        state = "dropped"
+    else:
+        state = "no_update" if "NO_UPDATE_DESIRED" in states else None
+    if reason is None and state not in WANTED:
+        reason = state or "state_unknown"
     return {
         "state": state,
-        "shown": state in ("presented", "partial") if wanted else None,
-        "dropped": state == "dropped" if wanted else None,
-        "reason": reason or ("no_update" if state == "no_update" else None),
+        "shown": state != "dropped" if reason is None else None,
+        "dropped": state == "dropped" if reason is None else None,
+        "reason": reason,
     }
 
 

@@ -25,6 +25,8 @@ class Samples:
         Columns of the samples at both ends of the window; empty when one is missing.
     collected : dict
         Columns of the sample after the forced collection.
+    kept_since : str or None
+        ``"gc"``: there was one before the window too; ``"sample"``: there was not.
     """
 
     def __init__(self, page: PageEvidence) -> None:
@@ -38,9 +40,13 @@ class Samples:
             else:
                 self._running.append((event["t"], columns))
         self.begin, self.end = by_place["begin"], by_place["end"]
-        window = page.window
-        after = [e for e in page.all("gc") if window is None or e["t"] >= window.end_ns]
+        window, collected = page.window, page.all("gc")
+        before = [e for e in collected if window is not None and e["t"] < window.begin_ns]
+        after = [e for e in collected if window is None or e["t"] >= window.end_ns]
         self.collected = sample_columns(after[-1]) if after else {}
+        self._base = sample_columns(before[-1]) if before else self.begin
+        since = "gc" if before else "sample" if self.begin else None
+        self.kept_since = since if after else None
 
     def grown(self, name: str) -> Any:  # noqa: ANN401
         """Return what a column grew by in the window; None when an end is unknown."""
@@ -48,7 +54,7 @@ class Samples:
 
     def kept(self, name: str) -> Any:  # noqa: ANN401
         """Return what a column grew by and did not lose in the forced collection."""
-        return _difference(self.collected.get(name), self.begin.get(name))
+        return _difference(self.collected.get(name), self._base.get(name))
 
     def running(self, name: str) -> list[Any]:
         """Return a column of the samples in the window."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..chunks import build_chunks
 from ..reading import Reading
 from ..values import as_bool, as_count, as_float, as_int, as_text, total
-from .frames import animation_frames_of, build_frames
+from .frames import WANTED, animation_frames_of, build_frames
 from .input import interactions_of, shifts_of
 from .original import nearest_rank, original_columns
 from .recorder import recorder_text
@@ -103,15 +103,13 @@ def _frames(read: Reading) -> dict[str, Any]:
     if reason or page.window is None:
         return {"frames_reason": reason}
     states = [row["state"] for row in rows if row["phase"] == "stream"]
-    n = {state: states.count(state) for state in ("presented", "partial", "dropped")}
-    shown, wanted = n["presented"] + n["partial"], sum(n.values())
+    counts = {state: states.count(state) for state in WANTED}
+    wanted, dropped = sum(counts.values()), counts["dropped"]
     return {
         "n_frames": wanted,
-        "n_presented": n["presented"],
-        "n_partial": n["partial"],
-        "n_dropped": n["dropped"],
-        "dropped_share": n["dropped"] / wanted if wanted else None,
-        "frames_per_second": shown / page.window.stream_s,
+        **{f"n_{state}": n for state, n in counts.items()},
+        "dropped_share": dropped / wanted if wanted else None,
+        "frames_per_second": (wanted - dropped) / page.window.stream_s,
     }
 
 
@@ -175,6 +173,7 @@ def _held(page: PageEvidence, samples: Samples) -> dict[str, Any]:
         "listener_growth_kept": samples.kept("listeners"),
         "heap_growth_bytes": samples.grown("heap_bytes"),
         "heap_growth_kept_bytes": samples.kept("heap_bytes"),
+        "kept_since": samples.kept_since,
         "heap_max_bytes": max(_heaps(page, samples), default=None),
     }
 
