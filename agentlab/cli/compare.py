@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
+from .budgets import metric_named
 from .completing import arms, completes, metrics, studies
 from .outcome import judge
 
@@ -64,21 +65,12 @@ def _run(options: argparse.Namespace) -> int:
     chosen: list[Metric] = []
     for name in options.metric or first_metrics(Runs(recordings)) or _METRICS:
         several = name.upper().replace("-", "_") == "CACHE_REPORT"
-        chosen.extend(metrics.CACHE_REPORT if several else [_metric(name)])
+        chosen.extend(metrics.CACHE_REPORT if several else [metric_named(name)])
     estimates = compare(recordings, *chosen, reference=options.reference, interval=options.interval)
     if options.csv:
         _write(options.csv, estimates.to_csv(index=False))
     print(estimates_card(estimates)["text/plain"])
     return judge(recordings)
-
-
-def _metric(name: str) -> Metric:
-    from ..stats.metrics import named
-
-    try:
-        return named(name)
-    except ConfigError:
-        return named(name.upper().replace("-", "_"))
 
 
 def _write(path: Path, text: str) -> None:

@@ -70,7 +70,7 @@ def make_parser() -> Parser:
     -------
     Parser
     """
-    from . import attach, compare, completion, demo, doctor, export, gateway, install, record, report
+    from . import attach, check, compare, completion, demo, doctor, export, gateway, install, record, report
 
     parser = Parser(
         prog="agentlab",
@@ -83,7 +83,19 @@ def make_parser() -> Parser:
     shared = Parser(add_help=False)
     shared.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for module in (demo, doctor, install, record, attach, gateway, compare, report, export, completion):
+    for module in (
+        demo,
+        doctor,
+        install,
+        record,
+        attach,
+        gateway,
+        compare,
+        check,
+        report,
+        export,
+        completion,
+    ):
         module.add(commands, shared)
     for command in commands.choices.values():
         command.set_defaults(parser=command)

@@ -17,6 +17,7 @@ from .parser import Parser, whole
 from .scenarios import scenario_of
 from .study import Group, add_asked, add_how, recorded
 from .terminal import add as add_terminal
+from .webchat import add as add_webchat
 
 _USAGE = """agentlab record opencode [--model PROVIDER/MODEL] [--arm NAME [KEY=VALUE ...]]...
            [--gateway-script NAME | --gateway URL [--gateway-key-env NAME]
@@ -70,6 +71,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
     add_agents(agents, shared)
     add_terminal(agents, shared)
     add_exec(agents, shared)
+    add_webchat(agents, shared)
 
 
 def _add_what(group: Group) -> None:

@@ -89,6 +89,7 @@ def recorded(
     gateway: Gateway | None,
     *,
     quiet: Quiet | None = None,
+    memory: bool = False,
 ) -> Recordings:
     """Record the study.
 
@@ -104,6 +105,8 @@ def recorded(
         In front of all arms.
     quiet : Quiet, optional
         When the machine counts as quiet; default: what the options say.
+    memory : bool
+        Whether the memory of all processes is sampled.
 
     Returns
     -------
@@ -129,6 +132,7 @@ def recorded(
         host=options.host,
         keep=options.keep,
         progress=options.progress,
+        memory=memory,
         **more,
     ).result()
 

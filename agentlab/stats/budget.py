@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import ConfigError, did_you_mean
 from .metrics import Metric, named
@@ -32,9 +32,10 @@ COLUMNS = {
 _NEEDED = frozenset({"metric", "unit", "better", "kind", "arm", "estimate", "lower", "upper"})
 
 
-def check(
-    estimates_or_recs: pd.DataFrame | TableSource, budgets: Mapping[str | Metric, float]
-) -> pd.DataFrame:
+Budgets: TypeAlias = Mapping[str, float] | Mapping[Metric, float] | Mapping[str | Metric, float]
+
+
+def check(estimates_or_recs: pd.DataFrame | TableSource, budgets: Budgets) -> pd.DataFrame:
     """Check the numbers of each arm against budgets.
 
     Parameters

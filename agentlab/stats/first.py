@@ -9,6 +9,7 @@ from .runs import Runs
 #: In this order, where they have data.
 FIRST = (
     "TTFT", "TURN_LATENCY", "CACHE_HIT_RATE", "COST",
+    "LONG_TASKS", "TBT", "DROPPED_FRAMES", "INP",
     "MEM_SLOPE", "MEM_INTERCEPT", "PSS_TOTAL", "FIRST_INPUT", "EXEC_REPORT", "EXEC_LOST",
 )  # fmt: skip
 

@@ -1,0 +1,213 @@
+"""Budgets and baselines of a command: what may not be exceeded, and what a study is held against."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ConfigError
+from .completing import completes, metrics, studies
+from .study import Group
+from .text_table import text_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..recording import Recordings
+    from ..stats.metrics import Metric
+
+_UNKNOWN = "-"
+
+
+def add_budgets(group: Group) -> None:
+    """Add what a study is held against.
+
+    Parameters
+    ----------
+    group : group
+        Where the options go.
+    """
+    budget = group.add_argument(
+        "--budget",
+        type=_budget,
+        action="append",
+        metavar="METRIC=NUMBER",
+        help="the most that a metric may be (the least where higher is better), e.g. TBT=200; repeatable; "
+        "one that fails, or has no number, is exit code 1",
+    )
+    completes(budget, metrics)
+    baseline = group.add_argument(
+        "--baseline",
+        type=Path,
+        metavar="STUDY",
+        help="an earlier study of one arm, or an old script's folder or file: what became better or worse",
+    )
+    completes(baseline, studies)
+
+
+def _budget(text: str) -> tuple[str, float]:
+    name, equals, number = text.partition("=")
+    try:
+        value = float(number)
+    except ValueError:
+        value = float("nan")
+    if not equals or not abs(value) < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r}: write METRIC=NUMBER, e.g. TBT=200")
+    try:
+        return metric_named(name).name, value
+    except ConfigError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+
+
+def metric_named(name: str) -> Metric:
+    """Find a metric, also one that is written in small letters.
+
+    Parameters
+    ----------
+    name : str
+        E.g. ``tbt`` or ``TBT``.
+
+    Returns
+    -------
+    Metric
+
+    Raises
+    ------
+    ConfigError
+        There is none.
+    """
+    from ..stats.metrics import named, names
+
+    capitals = name.upper().replace("-", "_")
+    return named(capitals if capitals in names() else name)
+
+
+def budget_table(found: pd.DataFrame) -> str:
+    """Write what :func:`agentlab.check` found as a table.
+
+    Parameters
+    ----------
+    found : pandas.DataFrame
+        As it returns it.
+
+    Returns
+    -------
+    str
+    """
+    from ..plots import words
+
+    rows = [
+        [
+            row["metric"],
+            _text(row["arm"]),
+            row["bound"],
+            f"{words.value(row['budget'])} {_text(row['unit'])}".rstrip(),
+            _value(row["estimate"]),
+            _interval(row),
+            _text(row["n_runs"]),
+            _said(row),
+        ]
+        for row in found.to_dict("records")
+    ]
+    return text_table([["budget", "arm", "", "limit", "measured", "95 % interval", "runs", ""], *rows])
+
+
+def _said(row: dict[Any, Any]) -> str:
+    import pandas as pd
+
+    status = {"pass": "pass", "fail": "FAIL", "unknown": f"unknown: {_text(row['reason'])}"}[row["status"]]
+    return f"{status}, within the noise" if not pd.isna(row["sure"]) and not row["sure"] else status
+
+
+def verdict_table(found: pd.DataFrame) -> str:
+    """Write what :func:`agentlab.verdicts` found as a table.
+
+    Parameters
+    ----------
+    found : pandas.DataFrame
+        As it returns it.
+
+    Returns
+    -------
+    str
+    """
+    rows = [["metric", "arm", "before", "now", "change", "95 % interval", "", "original's reading"]]
+    for row in found.to_dict("records"):
+        unit = _text(row["unit"])
+        verdict = row["verdict"] if row["verdict"] != "unknown" else f"unknown: {_text(row['reason'])}"
+        mark = _text(row["original_mark"])
+        change = _text(row["original_change"])
+        rows.append(
+            [
+                f"{row['metric']} ({unit})" if unit else row["metric"],
+                _text(row["arm"]),
+                _value(row["before"]),
+                _value(row["now"]),
+                _value(row["change"]),
+                _interval(row),
+                verdict,
+                f"{change} {mark}".rstrip() if change != _UNKNOWN else _UNKNOWN,
+            ]
+        )
+    return text_table(rows)
+
+
+def against(recordings: Recordings, baseline: Recordings, chosen: Sequence[Metric]) -> pd.DataFrame:
+    """Compare with a baseline in those metrics that both were measured in.
+
+    Parameters
+    ----------
+    recordings, baseline : Recordings
+        What was measured, and before.
+    chosen : sequence of Metric
+        Metrics to look at.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As of :func:`agentlab.verdicts`.
+
+    Raises
+    ------
+    ConfigError
+        They have no metric in common, or the baseline is of several arms.
+    """
+    import warnings
+
+    from ..errors import UnstableWarning
+    from ..stats.compare import compare
+    from ..stats.first import has_data
+    from ..stats.runs import Runs
+    from ..stats.verdicts import verdicts
+
+    now, before = Runs(recordings), Runs(baseline)
+    common = [metric for metric in chosen if has_data(now, metric) and has_data(before, metric)]
+    if not common:
+        raise ConfigError("--baseline: no metric was measured both then and now")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnstableWarning)  # the table says which have no interval
+        return verdicts(compare(recordings, *common, baseline=baseline))
+
+
+def _value(value: Any) -> str:  # noqa: ANN401
+    import pandas as pd
+
+    from ..plots import words
+
+    return _UNKNOWN if pd.isna(value) else words.value(float(value))
+
+
+def _interval(row: dict[Any, Any]) -> str:
+    import pandas as pd
+
+    if pd.isna(row["lower"]) or pd.isna(row["upper"]):
+        return _UNKNOWN
+    return f"[{_value(row['lower'])}, {_value(row['upper'])}]"
+
+
+def _text(value: Any) -> str:  # noqa: ANN401
+    import pandas as pd
+
+    return _UNKNOWN if pd.isna(value) else str(value)
