@@ -42,13 +42,14 @@ def make_trace(path: Path, megabytes: float) -> None:
 
 def engine_module() -> Path:
     """Return the engine of DevTools, installed from npm into the cache at the first run."""
-    where = Path("node_modules", "@paulirish", "trace_engine", "models", "trace", "trace.js")
+
+    def find(folder: Path) -> Path:
+        found = folder.joinpath("node_modules", "@paulirish", "trace_engine", "models", "trace", "trace.js")
+        found.chmod(0o755)  # the cache holds programs
+        return found
+
     return install_package(
-        "trace_engine",
-        "@paulirish/trace_engine",
-        ENGINE,
-        lambda folder: folder / where,
-        say=lambda line: print(line, file=sys.stderr),
+        "trace_engine", "@paulirish/trace_engine", ENGINE, find, say=lambda line: print(line, file=sys.stderr)
     )
 
 
@@ -79,6 +80,7 @@ def rows(
     packed.write_bytes(gzip.compress(plain.read_bytes(), 1))
     jobs = [
         ("agentlab", plain),
+        ("agentlab, page", plain),
         ("msgspec", plain),
         ("json", plain),
         ("agentlab", packed),
