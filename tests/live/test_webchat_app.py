@@ -1,5 +1,6 @@
 """Chat pages that are driven by their description: OpenChamber's names, and a page of one's own."""
 
+import dataclasses
 import json
 import os
 import time
@@ -12,6 +13,19 @@ from agentlab.drivers.webchat import HttpApi
 from tests.live.chat_lookalike import ANSWER, Lookalike
 
 pytestmark = pytest.mark.timeout(120)
+
+
+MINE = ChatPage(
+    name="mine",
+    address="{url}/chat/{session}",
+    composer="textarea",
+    answer='[data-message-role="assistant"]',
+    stream="/api/global/event",
+    api=HttpApi(
+        create="POST /chats", send="POST /chats/{session}", status="GET /chats/{session}",
+        delete="DELETE /chats/{session}", read="GET /chats/{session}/last",
+    ),
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -76,24 +90,25 @@ async def test_a_refused_prompt_keeps_what_there_is(tmp_path, monkeypatch):
     assert all(a["action"] != "create" for a in app.asked)  # the session that was named
 
 
+async def test_a_page_that_is_opened_again_in_mid_answer_proves_nothing(tmp_path):
+    again = (
+        "setInterval(() => { if (sessionStorage.again || !document.querySelector('article')) return;"
+        " sessionStorage.again = 1; location.reload(); }, 20)"
+    )
+    page = dataclasses.replace(MINE, prepare=again)
+    async with Lookalike().running(tmp_path) as app:
+        recs = await recorded(WebChat("lab/fox", page=page, url=app.url), tmp_path / "study", "Foxes.")
+    assert "page_wrong_address" in recs.issues.query("discard")["code"].tolist()
+    assert recs.runs["status"].tolist() == ["complete"] and not recs.runs["eligible"].any()
+    [file] = events(recs, "page.file")
+    assert file["complete"] and events(recs, "page.window")
+
+
 async def test_a_page_of_ones_own_and_an_answer_too_short_to_be_seen_busy(tmp_path):
-    page = ChatPage(
-        name="mine",
-        address="{url}/chat/{session}",
-        composer="textarea",
-        answer='[data-message-role="assistant"]',
-        stream="/api/global/event",
-        api=HttpApi(
-            create="POST /chats", send="POST /chats/{session}", status="GET /chats/{session}",
-            delete="DELETE /chats/{session}", read="GET /chats/{session}/last",
-        ),
-    )  # fmt: skip
     async with Lookalike().running(tmp_path) as app:
         app.pieces, app.pause_s = 3, 0.001
-        began = time.monotonic()
-        recs = await recorded(
-            WebChat("lab/fox", page=page, url=app.url), tmp_path / "study", "One.", 'Two "2".'
-        )
+        driver, began = WebChat("lab/fox", page=MINE, url=app.url), time.monotonic()
+        recs = await recorded(driver, tmp_path / "study", "One.", 'Two "2".')
     assert time.monotonic() - began < 40 and app.deleted == ["ses_0"]
     assert [asked["text"] for asked in app.asked] == ["One.", 'Two "2".']
     assert recs.runs["eligible"].all() and len(recs.turns) == 2

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import DriverError
-from ...wire.cdp import Page
+from ...errors import DriverError, DriverTimeout
+from ...wire.cdp import CommandFailed, Page
 from ..base import Run
 from .evidence import Evidence
 from .gates import Gates
@@ -134,7 +134,7 @@ class Recording:
 
     async def _ask_page(self) -> dict[str, Any] | None:
         """Take over what was watched; None: the page does not answer."""
-        with contextlib.suppress(DriverError):
+        try:
             await asyncio.sleep(0.05)  # the last change's frame
             await self._take("rest")
             told = await self._page.evaluate("agentlab.told()", world=self._world, timeout_s=_ASK_S)
@@ -145,6 +145,13 @@ class Recording:
             if not await self._visit.is_there():
                 self._gates.check("page_wrong_address", False, "it was left while it was recorded")
             return told
+        except CommandFailed:  # the world that was watched from is gone
+            self._gates.check("page_wrong_address", False, "another document was opened in it")
+        except DriverTimeout:
+            self._gates.check("page_text_not_growing", False, "the page does not answer any more")
+        except DriverError as error:
+            if self._page.connection.gone is None:
+                self._gates.check("page_text_not_growing", False, str(error))
         return None
 
     async def _ask_counters(self) -> None:
@@ -170,6 +177,7 @@ class Recording:
             alive = await self._page.evaluate(f"agentlab.alive({_ALIVE_MS})", world=self._world)
             self._run.emit("page.liveness", **alive)
             return alive
+        self._gates.check("page_frames_dead", False, "the page does not answer any more")
         return None
 
     def _judge(self, told: dict[str, Any] | None, alive: dict[str, Any] | None, *, at_end: bool) -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ...errors import BrowserGone, DriverTimeout
+from ...errors import BrowserGone, DriverError, DriverTimeout
 from ...wire.cdp import Page
 from ..base import Run
 
@@ -126,5 +126,5 @@ class Sampler:
             await self.sample("run")
             if loop.time() >= take_at:
                 take_at = loop.time() + _TAKE_S
-                with contextlib.suppress(DriverTimeout, BrowserGone):
+                with contextlib.suppress(DriverError):  # it is asked again at the end, which says why
                     await self._take()
