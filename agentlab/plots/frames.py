@@ -138,8 +138,8 @@ def _legend(ax: Axes) -> None:
 
     handles: list[Any] = [Patch(facecolor=tone.color, label=tone.name) for tone in STATES.values()]
     ax.legend(
-        handles=handles, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, fontsize=7.5, borderaxespad=0.3,
-        handlelength=1.2, handletextpad=0.4, columnspacing=1.4, frameon=False,
+        handles=handles, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=len(handles), fontsize=7.5,
+        borderaxespad=0.3, handlelength=1.2, handletextpad=0.4, columnspacing=1.4, frameon=False,
     )  # fmt: skip
 
 

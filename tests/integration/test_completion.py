@@ -60,7 +60,7 @@ def offered(folder, environment, line):
     "line, words",
     [
         ("agentlab ex", ["export"]),
-        ("agentlab record ", ["agents", "exec", "opencode", "terminal"]),
+        ("agentlab record ", ["agents", "exec", "opencode", "terminal", "webchat"]),
         ("agentlab record opencode --gateway-k", ["--gateway-key-env"]),
         ("agentlab record opencode --exists re", ["resume", "refuse", "replace"]),
         ("agentlab record opencode --scenario ", ["cache-probe", "cache-report", "mine.json", "task"]),
@@ -72,7 +72,10 @@ def offered(folder, environment, line):
         ("agentlab compare studies/cache other --reference o", ["on", "off"]),
         ("agentlab compare other --metric tt", ["ttft"]),
         ("agentlab compare other --metric CACHE_", ["CACHE_HIT_RATE", "CACHE_REPORT"]),
-        ("agentlab export other --format ", ["parquet", "csv", "schema2", "terminal_json"]),
+        (
+            "agentlab export other --format ",
+            ["parquet", "csv", "schema2", "terminal_json", "session_summary"],
+        ),
         ("agentlab completion z", ["zsh"]),
         ("agentlab compare nowhere/", []),
     ],
