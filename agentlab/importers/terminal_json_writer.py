@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import statistics
+import tempfile
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,7 +59,7 @@ def write(recs: Recordings, path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     ConfigError
-        The file is something else, or the runs are of several studies.
+        The file is something else or in no folder that can be written, or the runs are of several studies.
     RecordingError
         It cannot be written.
     """
@@ -80,7 +81,7 @@ def write(recs: Recordings, path: str | os.PathLike[str]) -> Path:
 
 
 def check_target(path: Path) -> None:
-    """Refuse to write over a file of another kind.
+    """Refuse a place where nothing can be written, or that holds a file of another kind.
 
     Parameters
     ----------
@@ -90,14 +91,23 @@ def check_target(path: Path) -> None:
     Raises
     ------
     ConfigError
-        It is there, and is none of this format.
+        It is there and none of this format, or its folder is not there or cannot be written.
     """
-    if not path.exists():
-        return
+    if path.exists() and not _is_ours(path):
+        raise ConfigError(f"{path} exists and is no file of this format; choose another one")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be written: {error.strerror}; choose a folder that exists and can be written"
+        ) from error
+
+
+def _is_ours(path: Path) -> bool:
     with contextlib.suppress(RecordingError):
-        if path.is_file() and knows(read_json(path)):
-            return
-    raise ConfigError(f"{path} exists and is no file of this format; choose another one")
+        return path.is_file() and knows(read_json(path))
+    return False
 
 
 def report(recs: Recordings) -> dict[str, Any]:

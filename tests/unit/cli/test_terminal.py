@@ -124,6 +124,13 @@ def test_the_file_may_not_be_something_else(capsys, tmp_path):
     assert "no file of this format" in refused(capsys, "pi", "--json-out", str(tmp_path / "notes.json"))
 
 
+@pytest.mark.parametrize("place", ["missing/bench.json", "file/bench.json"])
+def test_a_file_that_cannot_be_written_is_refused_before_anything_runs(capsys, tmp_path, recorded, place):
+    (tmp_path / "file").write_text("")
+    assert "cannot be written" in refused(capsys, "pi", "--json-out", str(tmp_path / place))
+    assert recorded == []
+
+
 def test_the_table_has_a_row_a_tool_and_number_and_what_a_session_costs(study):
     recs = al.load(study)
     lines = text_table(rows_by_sessions(recs)).splitlines()
