@@ -115,8 +115,10 @@ class Lookalike:
         await reply.prepare(request)
         queue = asyncio.Queue()
         self._listeners.append(queue)
-        while True:
-            await reply.write(b"data: " + json.dumps(await queue.get()).encode() + b"\n\n")
+        with contextlib.suppress(ConnectionError):
+            while True:
+                await reply.write(b"data: " + json.dumps(await queue.get()).encode() + b"\n\n")
+        return reply
 
     async def _cli(self, request):
         asked = await request.json()

@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-import psutil
 import pytest
 import pytest_asyncio
 
@@ -23,6 +22,7 @@ from agentlab.errors import BrowserGone, DriverError, DriverTimeout
 from agentlab.gateway import Fault
 from agentlab.redact import Redactor
 from agentlab.wire.cdp.connection import Connection
+from tests.live.second_client import browser_processes, devtools, page_of, targets
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(240)]
 
@@ -114,29 +114,6 @@ class Recorded:
 
     def trace(self) -> list[dict]:
         return json.loads(gzip.decompress((self.log.folder / "trace.json.gz").read_bytes()))["traceEvents"]
-
-
-def browser_processes() -> list[psutil.Process]:
-    found = psutil.Process().children(recursive=True)
-    return [p for p in found if any(word.startswith("--user-data-dir=") for word in p.cmdline())]
-
-
-async def devtools() -> str:
-    """The address of the browser that is recorded now, for a second client beside the driver's."""
-    async with asyncio.timeout(60):
-        while True:
-            for process in browser_processes():
-                with contextlib.suppress(psutil.Error, OSError, IndexError):
-                    words = [w for w in process.cmdline() if w.startswith("--user-data-dir=")]
-                    file = Path(words[0].partition("=")[2]) / "DevToolsActivePort"
-                    port, path = file.read_text().split()
-                    return f"ws://127.0.0.1:{port}{path}"
-            await asyncio.sleep(0.05)
-
-
-async def targets(browser: Connection) -> list[str]:
-    found = (await browser.call("Target.getTargets"))["targetInfos"]
-    return [t["targetId"] for t in found if t["type"] == "page" and t["url"].startswith("http")]
 
 
 async def test_a_recording_holds_all_of_it_and_passes_its_gates(lab, tmp_path):
@@ -268,8 +245,7 @@ async def test_a_crash_keeps_what_there_is(lab, tmp_path):
             await asyncio.sleep(0.05)
         while len(run.events("chunk")) < 20:
             await asyncio.sleep(0.02)
-        url = (await devtools()).partition("/devtools")[0]
-        page = await Connection.open(f"{url}/devtools/page/{found[0]}")
+        page = await page_of(found[0])
         with contextlib.suppress(DriverTimeout):
             await page.call("Page.crash", timeout_s=1)
         await page.close()

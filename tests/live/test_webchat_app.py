@@ -1,16 +1,19 @@
 """Chat pages that are driven by their description: OpenChamber's names, and a page of one's own."""
 
+import asyncio
 import dataclasses
+import gzip
 import json
 import os
 import time
 
-import psutil
 import pytest
 
 from agentlab import ChatPage, Scenario, Timeouts, WebChat, record
 from agentlab.drivers.webchat import HttpApi
+from agentlab.wire.cdp.connection import Connection
 from tests.live.chat_lookalike import ANSWER, Lookalike
+from tests.live.second_client import browser_processes, devtools, page_of, targets
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -40,8 +43,8 @@ def events(recs, kind=None):
     return [event for event in found if kind is None or event["kind"] == kind]
 
 
-async def recorded(driver, folder, *turns):
-    scenario = Scenario("app", turns=turns, timeouts=Timeouts(start=20, prompt=30))
+async def recorded(driver, folder, *turns, start_s=20):
+    scenario = Scenario("app", turns=turns, timeouts=Timeouts(start=start_s, prompt=30))
     running = record(scenario, {"a": driver}, runs=1, to=folder, host="inline", progress="none", quiet=None)
     return await running
 
@@ -104,6 +107,51 @@ async def test_a_page_that_is_opened_again_in_mid_answer_proves_nothing(tmp_path
     assert file["complete"] and events(recs, "page.window")
 
 
+async def test_a_stream_that_never_opens(tmp_path):
+    page = dataclasses.replace(MINE, stream="/no/such/stream")
+    async with Lookalike().running(tmp_path) as app:
+        driver = WebChat("lab/fox", page=page, url=app.url)
+        recs = await recorded(driver, tmp_path / "study", "Foxes.", start_s=3)
+    assert recs.issues.query("discard")["code"].tolist() == ["page_stream_closed"]
+    assert not events(recs, "turn.send") and not app.asked
+
+
+@pytest.mark.parametrize("how", ["killed", "frozen"])
+async def test_a_browser_that_is_gone_and_a_page_that_is_not_drawn(how, tmp_path):
+    async def disturb() -> None:
+        moment = '"at":"run"' if how == "killed" else '"page.file"'  # in mid-answer, or after the window
+        while not any(moment in f.read_text() for f in tmp_path.glob("study/runs/*/events.jsonl")):
+            await asyncio.sleep(0.02)
+        if how == "killed":
+            browser_processes()[0].kill()
+            return
+        browser = await Connection.open(await devtools())
+        page = await page_of((await targets(browser))[0])
+        await page.call("Page.setWebLifecycleState", {"state": "frozen"})
+        await page.close()
+        await browser.close()
+
+    async with Lookalike().running(tmp_path) as app:
+        app.pieces, app.pause_s = 150, 0.015
+        driver = WebChat("lab/fox", page=MINE, url=app.url)
+        disturbing = asyncio.create_task(disturb())
+        recs = await recorded(driver, tmp_path / "study", "Foxes.")
+        await disturbing
+    codes = set(recs.issues.query("discard")["code"])
+    [file] = events(recs, "page.file")
+    if how == "killed":
+        assert {"browser_gone", "trace_incomplete"} <= codes and not file["complete"] and file["reason"]
+        assert json.loads(gzip.decompress(trace_of(recs).read_bytes())) == {"traceEvents": []}
+    else:
+        assert codes == {"page_frames_dead"} and file["complete"]
+    assert events(recs, "page.window") and events(recs, "page.sample")
+
+
+def trace_of(recs):
+    [file] = recs.path.glob("runs/*/trace.json.gz")
+    return file
+
+
 async def test_a_page_of_ones_own_and_an_answer_too_short_to_be_seen_busy(tmp_path):
     async with Lookalike().running(tmp_path) as app:
         app.pieces, app.pause_s = 3, 0.001
@@ -113,4 +161,4 @@ async def test_a_page_of_ones_own_and_an_answer_too_short_to_be_seen_busy(tmp_pa
     assert [asked["text"] for asked in app.asked] == ["One.", 'Two "2".']
     assert recs.runs["eligible"].all() and len(recs.turns) == 2
     assert events(recs, "session.close")[0]["deleted"] is True
-    assert not [p for p in psutil.Process().children(recursive=True) if "chrom" in p.name()]
+    assert not browser_processes()

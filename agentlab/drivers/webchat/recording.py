@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from . import WebChat
 
 _WATCH = (Path(__file__).parent / "watch.js").read_text("utf-8")
-#: How long a page may take for what is asked of it after the window: it may be busy with what it has got.
-_ASK_S = 15.0
+#: How long a page may take for all that is asked of it after the window: it may be busy with what it has got.
+_PATIENCE_S = 20.0
+#: And for each single thing, however little of that is left, and while it is recorded, s.
+_ASK_S = 2.0
 _ALIVE_MS = 1000
 
 
@@ -60,6 +62,7 @@ class Recording:
         self._cpu_s = 0.0
         self._stream_open = False
         self._inputs: list[list[Any]] = []
+        self._until = 0.0
 
     async def begin(self) -> None:
         """Start recorder and observers, set the mark, and take the first sample.
@@ -104,6 +107,7 @@ class Recording:
         if self._begin_ns is None or hurry:
             await self._evidence.end(hurry=hurry)
             return
+        self._until = time.monotonic() + _PATIENCE_S
         await self._sampler.end()
         at_end = self._visit.stream_open
         end_ns = await self._mark_end()
@@ -114,7 +118,7 @@ class Recording:
         gone = self._page.connection.gone  # before the trace is asked for of what is left
         await self._evidence.end()
         move_cpu_s = time.process_time() - before
-        alive = None if gone is not None else await self._look_after()
+        alive = None if told is None else await self._look_after()
         self._gates.check("page_crashed", gone is None or gone.code != "page_crashed")
         self._judge(told, alive, at_end=at_end)
         self._run.emit(
@@ -126,7 +130,7 @@ class Recording:
 
     async def _mark_end(self) -> int:
         with contextlib.suppress(DriverError):
-            page_ms = await self._page.evaluate("agentlab.end()", world=self._world, timeout_s=_ASK_S)
+            page_ms = await self._page.evaluate("agentlab.end()", world=self._world, timeout_s=self._left_s())
             end_ns = self._ns(page_ms)
             self._run.emit("page.mark", t=end_ns, name="agentlab:end", page_ms=page_ms)
             return end_ns
@@ -137,7 +141,7 @@ class Recording:
         try:
             await asyncio.sleep(0.05)  # the last change's frame
             await self._take("rest")
-            told = await self._page.evaluate("agentlab.told()", world=self._world, timeout_s=_ASK_S)
+            told = await self._page.evaluate("agentlab.told()", world=self._world, timeout_s=self._left_s())
             if self._driver.typing:
                 self._run.emit("page.input", n_keys=self._typist.n_keys, interactions=self._inputs)
                 await self._typist.take_back()
@@ -156,12 +160,12 @@ class Recording:
 
     async def _ask_counters(self) -> None:
         if self._driver.recorder.probe:
-            probe = await self._page.evaluate("__agentlabProbe.told()", timeout_s=_ASK_S)
+            probe = await self._page.evaluate("__agentlabProbe.told()", timeout_s=self._left_s())
             sites = [[site, n, _ms(total), _ms(most)] for site, n, total, most in probe["sites"]]
             self._run.emit("page.probe", **probe | {"sites": sites, "own_ms": _ms(probe["own_ms"])})
         counters = self._driver.shown.counters
         if counters is not None:
-            entries = await self._page.evaluate(counters.read, timeout_s=_ASK_S)
+            entries = await self._page.evaluate(counters.read, timeout_s=self._left_s())
             self._run.emit("page.app_counters", entries=entries)
             if counters.lists:
                 counted = [e for e in entries or () if str(e["metric"]).startswith(counters.lists)]
@@ -170,11 +174,14 @@ class Recording:
 
     async def _look_after(self) -> dict[str, Any] | None:
         """Look at memory after a collection, and at the page's frames; both lie outside the window."""
+        self._until = time.monotonic() + _PATIENCE_S
         with contextlib.suppress(DriverError):
-            await self._page.call("HeapProfiler.collectGarbage", timeout_s=_ASK_S)
-            metrics = await read_metrics(self._page, timeout_s=_ASK_S)
+            await self._page.call("HeapProfiler.collectGarbage", timeout_s=self._left_s())
+            metrics = await read_metrics(self._page, timeout_s=self._left_s())
             self._run.emit("page.gc", t=round(metrics["Timestamp"] * 1e9), **named(metrics))
-            alive = await self._page.evaluate(f"agentlab.alive({_ALIVE_MS})", world=self._world)
+            alive = await self._page.evaluate(
+                f"agentlab.alive({_ALIVE_MS})", world=self._world, timeout_s=_ASK_S + 5
+            )
             self._run.emit("page.liveness", **alive)
             return alive
         self._gates.check("page_frames_dead", False, "the page does not answer any more")
@@ -196,7 +203,7 @@ class Recording:
 
     async def _take(self, how: str = "take") -> None:
         """Take rows out of the page and write them, with times of our clock."""
-        rows = await self._page.evaluate(f"agentlab.{how}()", world=self._world, timeout_s=_ASK_S)
+        rows = await self._page.evaluate(f"agentlab.{how}()", world=self._world, timeout_s=self._left_s())
         ns = self._ns
         dom = [[ns(at), n, None if paint is None else ns(paint)] for at, n, paint in rows["dom"]]
         frames = [
@@ -211,6 +218,9 @@ class Recording:
         for kind, taken in (("page.dom", dom), ("page.frames", frames), ("page.shift", shifts)):
             if taken:
                 self._run.emit(kind, rows=taken)
+
+    def _left_s(self) -> float:
+        return max(_ASK_S, self._until - time.monotonic())
 
     def _ns(self, page_ms: float) -> int:
         return self._visit.origin_ns + round(page_ms * 1e6)

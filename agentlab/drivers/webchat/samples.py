@@ -95,7 +95,7 @@ class Sampler:
             await asyncio.wait([self._task])
             if not self._task.cancelled() and (error := self._task.exception()) is not None:
                 raise error
-        await self.sample("end", timeout_s=10.0)
+        await self.sample("end", timeout_s=5.0)
 
     async def sample(self, at: str, *, timeout_s: float = _ANSWER_S) -> None:
         """Take one sample; a page that does not answer leaves a gap.

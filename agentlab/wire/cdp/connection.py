@@ -92,7 +92,7 @@ class Connection:
             hint = ""
             if getattr(error, "status_code", None) == 403:
                 hint = "; it refuses this origin: start it with --remote-allow-origins=*"
-            raise BrowserGone(f"the browser does not answer: {error}{hint}", driver="webchat") from error
+            raise _gone(f"the browser does not answer: {error}{hint}") from error
 
     @classmethod
     async def open(cls, url: str) -> Connection:
@@ -217,7 +217,7 @@ class Connection:
         """Hand over what has arrived, then end the connection and its thread."""
         await asyncio.to_thread(self._socket.stop)
         self._drain()
-        self.fail(BrowserGone("the connection to the browser was closed", driver="webchat"))
+        self.fail(_gone("the connection to the browser was closed"))
 
     async def _send(self, text: str) -> None:
         import websocket
@@ -228,9 +228,7 @@ class Connection:
             else:
                 await asyncio.to_thread(self._socket.send, text)
         except (OSError, websocket.WebSocketException) as error:
-            gone = BrowserGone(
-                f"the connection to the browser broke while sending: {error}", driver="webchat"
-            )
+            gone = _gone(f"the connection to the browser broke while sending: {error}")
             self.fail(gone)
             raise gone from error
 
@@ -264,7 +262,7 @@ class Connection:
             self._scheduled = False
         for item in arrived:
             if item is None:
-                self.fail(BrowserGone("the connection to the browser was lost", driver="webchat"))
+                self.fail(_gone("the connection to the browser was lost"))
             elif "id" in item[0]:
                 self._answer(item[0])
             else:
@@ -288,3 +286,7 @@ class Connection:
                 callback(message.get("params", {}), at)
             except Exception as error:
                 self.failures.append(error)
+
+
+def _gone(text: str) -> BrowserGone:
+    return BrowserGone(text, driver="webchat", code="browser_gone")
