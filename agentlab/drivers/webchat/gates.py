@@ -19,6 +19,14 @@ _LONG_NS, _GROWTHS = 1_500_000_000, 3
 _FRAMES = 2
 
 
+def shows(answer: str | None, text: str) -> bool:
+    """Say whether a text is the app's answer; one that is not told never is, and one without words always."""
+    if answer is None:
+        return False
+    ratio = shown_ratio(answer, text)
+    return ratio is None or ratio >= _LIKE
+
+
 class Gates:
     """Judge a run's page.
 

@@ -13,7 +13,7 @@ from ...errors import DriverError, DriverTimeout
 from ...wire.cdp import CommandFailed, Page
 from ..base import Run
 from .evidence import Evidence
-from .gates import Gates
+from .gates import Gates, shows
 from .listening import Listening
 from .samples import Sampler, named, read_metrics
 from .typist import Typist
@@ -28,6 +28,8 @@ _PATIENCE_S = 20.0
 #: And for each single thing, however little of that is left, and while it is recorded, s.
 _ASK_S = 2.0
 _ALIVE_MS = 1000
+#: How long a page may lag behind the app's idle, how often it is looked at, and when it is taken for quiet.
+_CATCH_UP_S, _LOOK_S, _QUIET_MS = 10.0, 0.1, 2000.0
 
 
 class Recording:
@@ -89,6 +91,20 @@ class Recording:
         if self._driver.typing:
             await self._typist.begin()
         self._stream_open = self._visit.stream_open
+
+    async def catch_up(self) -> None:
+        """Wait until the page shows the answer that the app has told, or grows no more."""
+        began, reached = time.monotonic(), False
+        with contextlib.suppress(DriverError):
+            while not reached and (waited := time.monotonic() - began) < _CATCH_UP_S:
+                grown = await self._page.evaluate("agentlab.grown()", world=self._world, timeout_s=_ASK_S)
+                reached = shows(self._heard.answer, grown["text"])
+                if waited * 1e3 > _QUIET_MS and grown["quiet_ms"] > _QUIET_MS:
+                    break  # it may be another text; the gates say so
+                if not reached:
+                    await asyncio.sleep(_LOOK_S)
+        waited_ms = round((time.monotonic() - began) * 1e3, 1)
+        self._run.emit("page.drain", waited_ms=waited_ms, reached=reached)
 
     async def end(self, *, hurry: bool = False) -> None:
         """End the window, take over what there is, and judge it; a page that is gone leaves the rest.

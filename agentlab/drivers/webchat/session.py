@@ -86,6 +86,7 @@ class WebChatSession:
                 if (gone := self._page.connection.gone) is not None and not turn.done():
                     raise gone
             turn.result()
+            await self._recording.catch_up()
         finally:
             if not turn.done():
                 turn.cancel()

@@ -5,7 +5,7 @@
   const state = { dom: [], frames: [], shifts: [], inputs: [], growths: 0, changes: 0, own: 0, hidden: 0 };
   const texts = () => [...document.querySelectorAll(selector)];
   const length = () => texts().reduce((n, element) => n + element.textContent.length, 0);
-  let base = 0, last = 0, baseMessages = 0, baseBody = 0, unpainted = [], observer = null;
+  let base = 0, last = 0, grownAt = 0, baseMessages = 0, baseBody = 0, unpainted = [], observer = null;
 
   // A frame is handed over once a message posted inside its callback arrives.
   const painted = new MessageChannel();
@@ -19,7 +19,10 @@
     const n = length();
     state.changes += 1;
     if (n !== last) {
-      if (n > last) state.growths += 1;
+      if (n > last) {
+        state.growths += 1;
+        grownAt = at;
+      }
       last = n;
       const row = [at, n - base, null];
       state.dom.push(row);
@@ -43,6 +46,7 @@
   globalThis.agentlab = {
     begin() {
       base = last = length();
+      grownAt = now();
       baseMessages = document.querySelectorAll(messages).length;
       baseBody = document.body.textContent.length;
       observer = new MutationObserver(changed);
@@ -77,6 +81,11 @@
     rest() {
       unpainted = [];
       return this.take();
+    },
+    // Without layout: it is asked for inside the window.
+    grown() {
+      const text = texts().map((element) => element.textContent).join("\n");
+      return { quiet_ms: now() - grownAt, text };
     },
     told() {
       return {
