@@ -81,6 +81,8 @@ TRACED = (
 #: Small tables, mostly wanted together, and those of one big file: one reading serves them all.
 _TOGETHER = (("runs", "issues", "sessions", "turns", "requests", "tools"), TRACED)
 _SMALL = 4_000_000  # bytes
+#: Rows that are kept as such before they become a frame: a row takes twenty times as much memory there.
+_MANY = 50_000
 
 
 def build(name: str, runs: Iterable[RunInfo]) -> pd.DataFrame:
@@ -126,13 +128,24 @@ def build_all(names: Sequence[str], runs: Iterable[RunInfo]) -> dict[str, pd.Dat
         There is no such table.
     """
     rows: dict[str, list[dict[str, Any]]] = {known(name).name: [] for name in names}
+    parts: dict[str, list[pd.DataFrame]] = {name: [] for name in names}
     for run in runs:
         read = Reading.of(run)
         for name in names:
             rows[name] += BUILDERS[name](read)
+            if len(rows[name]) > _MANY and name not in _JUDGED_TOGETHER:
+                parts[name].append(known(name).frame(rows[name]))
+                rows[name] = []
     for name in set(names) & set(_JUDGED_TOGETHER):
         doubt_zeros(rows[name])
-    return {name: known(name).frame(rows[name]) for name in names}
+    return {name: _joined([*parts[name], known(name).frame(rows[name])]) for name in names}
+
+
+def _joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
+    import pandas as pd
+
+    parts = [part for part in parts if len(part)] or parts[:1]
+    return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
 
 def built_with(name: str) -> tuple[str, ...]:

@@ -114,9 +114,24 @@ def build_animation_frames(read: Reading) -> list[dict[str, Any]]:
     list of dict
         By column name.
     """
-    page, key = read.page, read.run.key()
-    rows = [_traced(page, frame) for frame in animation_frames_of(page)] or _told(page)
-    return [{**key, "seq": seq, **row} for seq, row in enumerate(rows, 1)]
+    key = read.run.key()
+    return [{**key, "seq": seq, **row} for seq, row in enumerate(animation_rows(read.page), 1)]
+
+
+def animation_rows(page: PageEvidence) -> list[dict[str, Any]]:
+    """Return the animation frames of the trace, else what the page told.
+
+    Parameters
+    ----------
+    page : PageEvidence
+        The page.
+
+    Returns
+    -------
+    list of dict
+        By column name, in order of time.
+    """
+    return [_traced(page, frame) for frame in _animation_frames(page)] or told_frames(page)
 
 
 def build_animation_scripts(read: Reading) -> list[dict[str, Any]]:
@@ -135,23 +150,13 @@ def build_animation_scripts(read: Reading) -> list[dict[str, Any]]:
     page, key = read.page, read.run.key()
     return [
         {**key, "frame": number, "seq": seq, **_script(page, script)}
-        for number, frame in enumerate(animation_frames_of(page), 1)
+        for number, frame in enumerate(_animation_frames(page), 1)
         for seq, script in enumerate(frame.scripts, 1)
     ]
 
 
-def animation_frames_of(page: PageEvidence) -> Sequence[AnimationFrame]:
-    """Return the animation frames on the page's main thread.
-
-    Parameters
-    ----------
-    page : PageEvidence
-        The page.
-
-    Returns
-    -------
-    sequence of AnimationFrame
-    """
+def _animation_frames(page: PageEvidence) -> Sequence[AnimationFrame]:
+    """Return the animation frames on the page's main thread."""
     trace = page.trace
     if trace is None or trace.page is None:
         return ()
@@ -180,7 +185,19 @@ def _traced(page: PageEvidence, frame: AnimationFrame) -> dict[str, Any]:
     }
 
 
-def _told(page: PageEvidence) -> list[dict[str, Any]]:
+def told_frames(page: PageEvidence) -> list[dict[str, Any]]:
+    """Return the long animation frames that the page told.
+
+    Parameters
+    ----------
+    page : PageEvidence
+        The page.
+
+    Returns
+    -------
+    list of dict
+        By column name, in order of time.
+    """
     rows: list[dict[str, Any]] = []
     for row in page.rows("frames"):
         begin, duration, blocking, render, script = [*row, *[None] * 5][:5]

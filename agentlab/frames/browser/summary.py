@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..chunks import build_chunks
 from ..reading import Reading
-from ..values import as_bool, as_count, as_float, as_int, as_text, total
-from .frames import WANTED, animation_frames_of, build_frames
+from ..values import as_bool, as_count, as_float, as_text, total
+from .frames import WANTED, animation_rows, build_frames, told_frames
 from .input import interactions_of, shifts_of
 from .original import nearest_rank, original_columns
 from .recorder import recorder_text
@@ -114,24 +114,17 @@ def _frames(read: Reading) -> dict[str, Any]:
 
 
 def _animation(page: PageEvidence) -> dict[str, Any]:
-    window, told = page.window, page.rows("frames")
-    if window is None or page.frames_reason:
+    if page.window is None or page.frames_reason:
         return {}
-    if page.trace_reason is None:
-        durations = [
-            (frame.duration_ms, frame.blocking_ms)
-            for frame in animation_frames_of(page)
-            if window.phase(frame.begin_ns) == "stream"
-        ]
-    elif page.all("frames"):
-        inside = [row for row in told if (t := as_int(row[0])) is not None and window.phase(t) == "stream"]
-        durations = [(as_float(row[1]), as_float(row[2])) for row in inside if len(row) > 2]
-    else:
+    if page.trace_reason and not page.all("frames"):
         return {}
-    known = [(length, blocked or 0.0) for length, blocked in durations if length is not None]
+    rows = told_frames(page) if page.trace_reason else animation_rows(page)
+    long = [row for row in rows if _in_stream(row) and row["is_long"]]
+    blocked = [row["blocking_ms"] for row in long]
+    known = [length for length in blocked if length is not None]
     return {
-        "n_long_frames": sum(length >= 50 for length, _ in known),
-        "frame_blocking_ms": float(sum(blocked for _, blocked in known)),
+        "n_long_frames": len(long),
+        "frame_blocking_ms": float(sum(known)) if len(known) == len(blocked) else None,
     }
 
 

@@ -45,3 +45,12 @@ def test_a_table_that_is_current_is_not_built_with_the_others(tmp_path, monkeypa
 def test_a_run_without_a_folder_has_no_events():
     read = reading.Reading.of(RunInfo(study="s", arm="a", run_id="r", run_index=0))
     assert (read.events, read.gateway_events, read.requests) == ([], [], [])
+
+
+def test_many_rows_become_frames_on_the_way(tmp_path, monkeypatch):
+    recs = al.load(write_study(tmp_path / "s", runs=3))
+    infos = [run.info for run in recs]
+    whole = build.build_all(("chunks", "events", "requests", "tools"), infos)
+    monkeypatch.setattr(build, "_MANY", 7)
+    for name, frame in build.build_all(tuple(whole), infos).items():
+        pd.testing.assert_frame_equal(frame, whole[name])
