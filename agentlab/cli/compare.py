@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ from .completing import arms, completes, metrics, studies
 from .outcome import judge
 
 if TYPE_CHECKING:
+    from ..recording import Recordings
     from ..stats.metrics import Metric
 
 _METRICS = ("TTFT", "TURN_LATENCY", "CACHE_HIT_RATE")  # of a study without any
@@ -48,6 +51,12 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
     completes(
         parser.add_argument("--reference", metavar="ARM", help="arm that the others are compared with"), arms
     )
+    parser.add_argument(
+        "--where",
+        action="append",
+        metavar="COLUMN=VALUE",
+        help="only runs with this value in the table runs, e.g. n_sessions=1; repeatable",
+    )
     parser.add_argument("--interval", choices=("auto", "percentile", "original"), default="auto")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write all columns of the estimates there")
     parser.set_defaults(command=_run)
@@ -61,7 +70,7 @@ def _run(options: argparse.Namespace) -> int:
     from ..stats.runs import Runs
     from ..widgets.cards import estimates_card
 
-    recordings = load(options.studies)
+    recordings = _chosen(load(options.studies), options.where or ())
     chosen: list[Metric] = []
     for name in options.metric or first_metrics(Runs(recordings)) or _METRICS:
         several = name.upper().replace("-", "_") == "CACHE_REPORT"
@@ -69,8 +78,23 @@ def _run(options: argparse.Namespace) -> int:
     estimates = compare(recordings, *chosen, reference=options.reference, interval=options.interval)
     if options.csv:
         _write(options.csv, estimates.to_csv(index=False))
-    print(estimates_card(estimates)["text/plain"])
+    print(re.sub(r"where\((\w+)=\.\.\.\)", r"--where \1=...", estimates_card(estimates)["text/plain"]))
     return judge(recordings)
+
+
+def _chosen(recordings: Recordings, conditions: Sequence[str]) -> Recordings:
+    """Keep the runs that have one of the values given for each column."""
+    wanted: dict[str, list[Any]] = {}
+    for text in conditions:
+        column, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError(f"--where {text!r}: write COLUMN=VALUE, e.g. n_sessions=1")
+        recordings.where(**{column: None})  # says which columns there are
+        there = {str(one): one for one in sorted(recordings.runs[column].dropna().unique())}
+        if value not in there:
+            raise ConfigError(f"--where {text!r}: no run has this; there are {', '.join(there) or 'none'}")
+        wanted.setdefault(column, []).append(there[value])
+    return recordings.where(**wanted)
 
 
 def _write(path: Path, text: str) -> None:

@@ -18,12 +18,14 @@ _OPTIONS = {
     "url": "server",
     "build": "plugin-build",
     "max_total_requests": "max-requests",
+    "hold_s": "hold",
+    "memory_some_avg10": "max-psi",
 }
 #: Keywords that are options of a command; those of OpenCode that are not are settings of an arm.
 _RECORD = ("to", "exists", "runs", "order", "seed", "host", "keep", "progress", "detach", "gateway", "price")
 _OPENCODE = ("model", "agent", "url", "auth", "headers", "build", "retries", "gateway")
 _SETTINGS = ("config", "plugins", "permissions", "workspace", "title", "snapshot", "version")
-_OURS = "record|OpenCode|Timeouts|Scenario|Gateway|report|export"
+_OURS = "record|OpenCode|Terminal|Quiet|Timeouts|Scenario|Gateway|report|export"
 
 #: A text as Python writes it.
 _TEXT = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
@@ -34,7 +36,7 @@ _COMMAND = re.compile(
 )
 _SCRIPT = re.compile(r"ScriptedModel\.load\((['\"])(?P<value>.*?)\1\)")
 _URL = re.compile(r"Gateway\((['\"])(?P<value>[^'\"]*)\1\)")
-_PAIR = r"[a-z_]+=(?:\.\.\.|SECONDS|'[^']*'|\"[^\"]*\"|[^,()]*)"
+_PAIR = r"[a-z_][a-z0-9_]*=(?:\.\.\.|SECONDS|'[^']*'|\"[^\"]*\"|[^,()]*)"
 _CALL = re.compile(rf"\b(?P<call>{_OURS})\((?:\.\.\., )?(?P<pairs>{_PAIR}(?:, {_PAIR})*)\)")
 _KEYWORD = re.compile(
     rf"(?<![-\w])(?P<name>{'|'.join((*_RECORD, 'url', 'auth', 'headers', 'key_env'))})="

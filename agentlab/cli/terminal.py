@@ -30,7 +30,8 @@ One that is not known or not installed is said, and the others are measured.
 
 examples:
   agentlab record terminal codex pi --sessions 1 4 10 --runs 5 --to studies/memory
-  agentlab compare studies/memory --metric MEM_SLOPE --metric FIRST_INPUT --reference codex
+  agentlab compare studies/memory --metric MEM_SLOPE --reference codex
+  agentlab compare studies/memory --metric FIRST_INPUT --where n_sessions=1 --reference codex
 
   the original terminal script's command line:
   agentlab record terminal --tools codex pi --sessions 1 4 10 --reps 3 --settle 3 --max-psi 1.0 \\
@@ -92,6 +93,8 @@ def _add_what(group: Group) -> None:
 def _add_sessions(group: Group) -> None:
     group.add_argument(
         "--timeout",
+        "--start",
+        dest="timeout",
         type=float,
         default=60.0,
         metavar="S",

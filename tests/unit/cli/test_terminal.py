@@ -109,9 +109,10 @@ def test_when_no_tool_is_left_the_usage_says_so(capsys):
         (["pi", "--sessions", "0"], "whole number from 1"),
         (["pi", "--sessions", "2", "2"], "sessions"),
         (["pi", "--settle", "soon"], "plateau"),
-        (["pi", "--hold", "-1"], "hold_s"),
-        (["pi", "--timeout", "0"], "start"),
-        (["pi", "--max-psi", "-1"], "memory_some_avg10"),
+        (["pi", "--hold", "-1"], "--hold -1.0"),
+        (["pi", "--timeout", "0"], "--start 0.0"),
+        (["pi", "--start", "nan"], "--start nan"),
+        (["pi", "--max-psi", "-1"], "--max-psi -1.0"),
         (["pi", "--home", "hot"], "invalid choice"),
     ],
 )
@@ -142,6 +143,29 @@ def test_the_table_has_a_row_a_tool_and_number_and_what_a_session_costs(study):
     lines = said_of_sessions(recs)
     assert any(line.startswith("pi: each added session") and "MiB [" in line for line in lines)
     assert any("with runs under memory pressure: codex" in line for line in lines)
+
+
+def test_one_number_of_sessions_is_compared_with_where(study, capsys):
+    line = ["compare", str(study), "--metric", "FIRST_INPUT"]
+    assert cli.main(line) == 0
+    assert "select with --where n_sessions=..." in capsys.readouterr().out
+    assert cli.main([*line, "--where", "n_sessions=4", "--where", "arm=pi"]) == 0
+    out = capsys.readouterr().out
+    expected = al.compare(al.load(study).where(n_sessions=4, arm="pi"), "FIRST_INPUT")["estimate"].iloc[0]
+    assert f"{expected:,.0f} ms" in out and "codex" not in out
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("n_sessions=3", "no run has this; there are 1, 4"),
+        ("n_sessions", "write COLUMN=VALUE"),
+        ("sessions=1", "runs has no column sessions"),
+    ],
+)
+def test_a_condition_that_chooses_nothing_is_a_usage_fault(study, capsys, condition, said):
+    assert cli.main(["compare", str(study), "--where", condition]) == 2
+    assert said in capsys.readouterr().err
 
 
 def test_the_file_is_written_while_runs_end_and_after_the_last(study, tmp_path):
