@@ -84,7 +84,7 @@ def estimates(frame: pd.DataFrame, metrics: Sequence[str] = ()) -> Block:
 
 
 def figures(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Give the estimates in parts that fit on a page: metrics with an interval, or all when none has one.
+    """Give the estimates in parts that fit on a page: those with an interval, else with a value, else all.
 
     Parameters
     ----------
@@ -95,8 +95,10 @@ def figures(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
     ------
     pandas.DataFrame
     """
-    told = frame.loc[frame["lower"].notna() | frame["upper"].notna(), "metric"]
-    metrics = list(dict.fromkeys(told if len(told) else frame["metric"]))
+    told = frame[frame["lower"].notna() | frame["upper"].notna()]
+    known = frame[frame["estimate"].notna()]
+    chosen = next((some for some in (told, known) if len(some)), frame)
+    metrics = list(dict.fromkeys(chosen["metric"]))
     for at in range(0, len(metrics), _MOST_IN_FIGURE):
         yield frame[frame["metric"].isin(metrics[at : at + _MOST_IN_FIGURE])]
 

@@ -41,6 +41,14 @@ def test_metrics_of_memory_are_among_the_default(recs):
     assert set(totals["status"]) == {"mixed_setup"}  # over several numbers of sessions: no interval
 
 
+def test_without_any_interval_what_cannot_be_pooled_is_not_drawn_as_empty_axes(folder):
+    few = write_memory_study(folder / "few", arms={"codex": SyntheticTool()}, runs=1, sessions=(1, 4))
+    frame = numbers.estimate(al.load(few))
+    assert frame["lower"].isna().all() and "PSS_TOTAL" in set(frame["metric"])
+    drawn = {name for part in numbers.figures(frame) for name in part["metric"]}
+    assert drawn == {"MEM_SLOPE", "MEM_INTERCEPT"}
+
+
 def test_where_nothing_was_sampled_it_says_so():
     cache = al.load(al.example("cache"))
     assert repr(terminals.memory(cache)) == "No run's memory was sampled."
