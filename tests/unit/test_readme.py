@@ -53,6 +53,6 @@ def test_every_command_exists() -> None:
 def test_pictures_are_there_and_it_is_one_page() -> None:
     text = (ROOT / "README.md").read_text()
     pictures = re.findall(r"docs/images/[\w.]+png", text)
-    assert len(pictures) == 2
+    assert len(pictures) >= 3
     assert [name for name in pictures if not (ROOT / name).is_file()] == []
-    assert len(text.splitlines()) <= 130
+    assert len(text.splitlines()) <= 160  # a page or two on a screen, nobody reads more
