@@ -48,7 +48,8 @@ def build_chunks(read: Reading) -> list[dict[str, Any]]:
             "message_id": request.message.id if request.message else None,
         }
         rows += [{**common, "chunk": at, **piece} for at, piece in enumerate(pieces, 1)]
-    add_shown(rows, read.page)
+    main = {session.id for session in read.talk.sessions.values() if session.role != "child"}
+    add_shown(rows, read.page, main)
     return rows
 
 

@@ -60,8 +60,8 @@ def test_whatever_a_driver_wrote_gives_frames(events, kind, rows):
 def piece(at, n_chars):
     names = ("gateway_ns", "dom_ns", "paint_ns", "ordered", "disorder", "shown", "dom_reason")
     return {
-        "kind": "text", "n_chars": n_chars, "source": "agent", "turn": 1, "emit_ns": None, "arrive_ns": at,
-        **dict.fromkeys(names),
+        "kind": "text", "n_chars": n_chars, "source": "agent", "turn": 1, "session_id": "s",
+        "emit_ns": None, "arrive_ns": at, **dict.fromkeys(names),
     }  # fmt: skip
 
 
@@ -74,7 +74,7 @@ def piece(at, n_chars):
 def test_pieces_are_shown_in_the_order_of_the_stream(pieces, grown):
     rows = [piece(at, n) for at, n in sorted(pieces)]
     page = PageEvidence(RUN, [{"t": 0, "kind": "page.dom", "rows": [list(row) for row in grown]}])
-    add_shown(rows, page)
+    add_shown(rows, page, {"s"})
     shown = [row["dom_ns"] for row in rows]
     most = max((n for _, n, _ in grown), default=0)
     if not most:

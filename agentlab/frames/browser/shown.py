@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 STAGES = ("emit", "gateway", "arrive", "dom", "paint")
 
 
-def add_shown(rows: list[dict[str, Any]], page: PageEvidence) -> None:
+def add_shown(rows: list[dict[str, Any]], page: PageEvidence, sessions: Collection[str]) -> None:
     """Fill in when the pieces of the answers stood in the document and were painted.
 
     A page shows text without its markup, so characters of the stream and of the page differ: a piece counts
@@ -28,11 +28,13 @@ def add_shown(rows: list[dict[str, Any]], page: PageEvidence) -> None:
         Rows of ``chunks`` of one run; changed.
     page : PageEvidence
         Its page; a run without one is left as it is.
+    sessions : collection of str
+        Conversations that it shows: not those of subagents.
     """
     if not page.all("dom"):
         return
     growths = _growths(page)
-    pieces = _pieces(rows)
+    pieces = _pieces(rows, sessions)
     for row in rows:
         row |= {"shown": False, "dom_reason": "not_shown"}
     streamed = sum(row["n_chars"] for row in pieces)
@@ -73,9 +75,10 @@ def _growths(page: PageEvidence) -> list[tuple[int, int, int | None]]:
     return grown
 
 
-def _pieces(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _pieces(rows: Sequence[dict[str, Any]], sessions: Collection[str]) -> list[dict[str, Any]]:
     """Return the rows that are shown as text, once each, in the order in which they were streamed."""
-    text = [row for row in rows if row["kind"] == "text" and row["n_chars"]]
+    shown = [row for row in rows if row["session_id"] in sessions]
+    text = [row for row in shown if row["kind"] == "text" and row["n_chars"]]
     told = [row for row in text if row["source"] != "gateway"]
     asked = told or [row for row in text if row["turn"] is not None]
     return sorted(asked, key=lambda row: row["arrive_ns"] or row["gateway_ns"] or 0)

@@ -207,7 +207,7 @@ def _text(read: Reading) -> dict[str, Any]:
     """Return what was seen of the answer, and how far behind its stream the page was."""
     told = read.page.last("text")
     rows = build_chunks(read)
-    judged = [row["ordered"] for row in rows if row.get("ordered") is not None]
+    judged = [row["ordered"] for row in rows if row["shown"] and row["ordered"] is not None]
     lags = {name: sorted(v for r in rows if (v := r.get(name)) is not None) for name in _LAGS}
     return {
         "n_chars": as_count(told.get("n_chars")),

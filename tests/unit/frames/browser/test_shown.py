@@ -105,3 +105,18 @@ def test_damaged_rows_are_left_out(page, tables):
     )
     chunks = tables(trace=False).chunks
     assert chunks["dom_ns"].tolist() == [page.run.ns(207)] and chunks["paint_ns"].isna().all()
+
+
+def test_what_a_subagent_says_is_not_on_the_page(page, tables):
+    chat(page, [(200, 203, 10), (210, 214, 10)])
+    page.run.emit("session.open", at_ms=150, session="ses_2", parent=S, role="child")
+    about = {"session": "ses_2", "message": "b1", "role": "assistant", "finish": "stop", "source": "history"}
+    page.run.emit("message", at_ms=300, **about)
+    page.run.emit(
+        "chunk", at_ms=205, session="ses_2", message="b1", part="q", chunk="text", n_chars=80, n_bytes=80
+    )
+    dom(page, (206, 10, 210), (230, 20, 240))
+    recs = tables(trace=False)
+    chunks = recs.chunks.set_index("session_id")
+    assert chunks.loc[S, "dom_ns"].tolist() == [page.run.ns(206), page.run.ns(230)]
+    assert chunks.loc["ses_2", "dom_reason"] == "not_shown" and recs.page["n_chunks"].tolist() == [2]
