@@ -55,6 +55,8 @@ CODES: dict[str, str] = {
     "stream_truncated": "the event stream ended inside an event",
     "stream_empty": "the event stream carried bytes but no event",
     # a page in a browser
+    "app_counters_failed": "the script that begins or reads the app's own counters failed",
+    "app_error": "the app's command failed; detail says which, and its exit code",
     "browser_gone": "the browser ended, or the connection to it was lost",
     "page_closed": "the page was closed although it was needed",
     "page_crashed": "the page's renderer crashed",

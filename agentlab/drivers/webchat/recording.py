@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import DriverError, DriverTimeout
 from ...wire.cdp import CommandFailed, Page
 from ..base import Run
+from . import counters
 from .evidence import Evidence
 from .gates import Gates, shows
 from .listening import Listening
@@ -82,7 +83,7 @@ class Recording:
         if self._driver.recorder.probe:
             await self._page.evaluate("__agentlabProbe.clear()")
         if shown.counters is not None:
-            await self._page.evaluate(f"({shown.counters.begin}), 0")
+            await counters.begin(self._page, shown.counters)
         self._cpu_s = time.process_time()
         await self._sampler.begin()
         page_ms = await self._page.evaluate("agentlab.begin()", world=self._world)
@@ -161,7 +162,11 @@ class Recording:
             if self._driver.typing:
                 self._run.emit("page.input", n_keys=self._typist.n_keys, interactions=self._inputs)
                 await self._typist.take_back()
-            await self._ask_counters()
+            if self._driver.recorder.probe:
+                await counters.tell_probe(self._page, self._run, timeout_s=self._left_s())
+            if (of_app := self._driver.shown.counters) is not None:
+                limit = self._left_s()
+                await counters.tell_app(self._page, of_app, self._run, self._gates, timeout_s=limit)
             if not await self._visit.is_there():
                 self._gates.check("page_wrong_address", False, "it was left while it was recorded")
             return told
@@ -173,20 +178,6 @@ class Recording:
             if self._page.connection.gone is None:
                 self._gates.check("page_text_not_growing", False, str(error))
         return None
-
-    async def _ask_counters(self) -> None:
-        if self._driver.recorder.probe:
-            probe = await self._page.evaluate("__agentlabProbe.told()", timeout_s=self._left_s())
-            sites = [[site, n, _ms(total), _ms(most)] for site, n, total, most in probe["sites"]]
-            self._run.emit("page.probe", **probe | {"sites": sites, "own_ms": _ms(probe["own_ms"])})
-        counters = self._driver.shown.counters
-        if counters is not None:
-            entries = await self._page.evaluate(counters.read, timeout_s=self._left_s())
-            self._run.emit("page.app_counters", entries=entries)
-            if counters.lists:
-                counted = [e for e in entries or () if str(e["metric"]).startswith(counters.lists)]
-                drawn = any(e.get("count", 0) > 0 for e in counted)
-                self._gates.check("page_text_not_growing", drawn, None if drawn else "no list was rendered")
 
     async def _look_after(self) -> dict[str, Any] | None:
         """Look at memory after a collection, and at the page's frames; both lie outside the window."""

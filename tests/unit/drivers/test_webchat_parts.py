@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from agentlab.drivers.webchat.appcalls import filled, look_up
+from agentlab.drivers.webchat.counters import tell_app
 from agentlab.drivers.webchat.gates import Gates
 from agentlab.drivers.webchat.likeness import shown_ratio
 from agentlab.drivers.webchat.listening import Listening
+from agentlab.drivers.webchat.page import AppCounters
 from agentlab.drivers.webchat.presets import PRESETS
 from agentlab.drivers.webchat.samples import named
 from agentlab.drivers.webchat.traceeye import TraceEye
-from agentlab.wire.cdp import TraceEnd
+from agentlab.wire.cdp import ScriptFailed, TraceEnd
 
 MARKDOWN = """# Title
 Some **bold**, _thin_ and `code`, see [a link](http://not.shown/x "no").
@@ -185,3 +187,45 @@ def test_places_of_commands() -> None:
     assert look_up({"a": [{"b": 1}]}, "a.0.b") == 1
     for key in ("a.1.b", "a.-2.b", "b", "a.b", "a.0.b.c"):
         assert look_up({"a": [{"b": 1}]}, key) is None
+
+
+class FakePage:
+    """Answers scripts with what it was given."""
+
+    def __init__(self, answer: Any) -> None:  # noqa: ANN401
+        self.answer = answer
+
+    async def evaluate(self, script: str, *, timeout_s: float = 1.0) -> Any:  # noqa: ANN401
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+COUNTERS = AppCounters(begin="b()", read="r()", lists="ui.list")
+
+
+@pytest.mark.parametrize(
+    ("told", "gates", "codes"),
+    [
+        ([{"metric": "ui.list", "count": 2, "total": 1.5, "max": 1}], {"page_text_not_growing": True}, []),
+        ([{"metric": "ui.list.row", "count": 0}, {"metric": "other", "count": 9}],
+         {"page_text_not_growing": False}, [("page_text_not_growing", True)]),
+        ([{"count": 1}, None, 3, {"metric": "What was\nsaid?", "count": 4}], {"page_text_not_growing": False},
+         [("page_text_not_growing", True)]),
+        ("nothing of the kind", {"page_text_not_growing": False}, [("page_text_not_growing", True)]),
+        (ScriptFailed("it threw"), {}, [("app_counters_failed", False)]),
+    ],
+)  # fmt: skip
+async def test_counters_of_an_app_are_never_trusted(
+    told: Any,  # noqa: ANN401
+    gates: dict[str, bool],
+    codes: list[tuple[str, bool]],
+) -> None:
+    run = FakeRun()
+    await tell_app(FakePage(told), COUNTERS, run, Gates(run), timeout_s=1.0)  # type: ignore[arg-type]
+    assert verdicts(run) == gates and run.codes == codes
+    stored = [
+        entry for kind, fields in run.events if kind == "page.app_counters" for entry in fields["entries"]
+    ]
+    assert all(set(entry) <= {"metric", "total", "count", "max"} for entry in stored)
+    assert "said" not in str(stored)
