@@ -54,7 +54,7 @@ def read(path: Path) -> CacheReport | TerminalReport | SessionSummary | PageFile
         return terminal_json.TerminalReport(path, data)
     if isinstance(data, dict) and session_summary.knows(data):
         return session_summary.SessionSummary(path, data)
-    if isinstance(data, dict) and "traceEvents" in data:  # behind long metadata
+    if isinstance(data, dict) and "traceEvents" in data:  # behind much else
         return chrome_trace.PageFile(path, "trace")
     raise ImportFormatError(
         f"{path}: unknown format. Known are study folders of agentlab and " + "; ".join(KNOWN)

@@ -23,13 +23,15 @@ Kind = Literal["trace", "profile"]
 
 _HEAD = 1 << 16
 _EVENTS = re.compile(rb'"traceEvents"\s*:')
+_METADATA = re.compile(rb'\s*\{\s*"metadata"\s*:')
+_KEY_BYTES = 100
 _FIRST_EVENT = re.compile(rb'\s*\[\s*\{.{0,2000}?"ph"\s*:', re.DOTALL)
 _NODES = re.compile(rb'"callFrame"\s*:')
 _ENDINGS = re.compile(r"\.(?:json|cpuprofile|gz)$")
 
 
 def kind_of(path: Path) -> Kind | None:
-    """Say what a file holds, by how it begins.
+    """Say what a file holds, by how it begins; behind metadata, which DevTools writes first, by what follows.
 
     Parameters
     ----------
@@ -39,7 +41,7 @@ def kind_of(path: Path) -> Kind | None:
     Returns
     -------
     {"trace", "profile"} or None
-        None: neither, or not to be told by its beginning.
+        None: neither.
 
     Raises
     ------
@@ -51,9 +53,17 @@ def kind_of(path: Path) -> Kind | None:
     with opened(path) as source:
         space = bytearray(_HEAD)
         head = bytes(space[: source.readinto(memoryview(space))])
-    if _EVENTS.search(head) or _FIRST_EVENT.match(head):
-        return "trace"
-    return "profile" if head.lstrip().startswith(b"{") and _NODES.search(head) else None
+        if _EVENTS.search(head) or _FIRST_EVENT.match(head):
+            return "trace"
+        if not head.lstrip().startswith(b"{"):
+            return None
+        if _METADATA.match(head) is None:
+            return "profile" if _NODES.search(head) else None
+        while n := source.readinto(memoryview(space)):
+            head = head[-_KEY_BYTES:] + bytes(space[:n])
+            if _EVENTS.search(head):
+                return "trace"
+    return None
 
 
 class PageFile:

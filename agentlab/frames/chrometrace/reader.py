@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Asked for as the page: a thread, or the name of a mark set on it.
 Page = tuple[int, int] | str | None
+#: Beginning of a name that is the same in every JSON: what follows may be escaped.
+_PLAIN = re.compile(r"[\w :.,/-]*", re.ASCII)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -147,7 +150,7 @@ class _Reading:
     def tasks(self, page: Page) -> Trace | None:
         """Decode what tells of tasks; None when that takes all other events too."""
         mark = page if isinstance(page, str) else OWN_MARK
-        wanted = (*NAMES, mark.encode()[:8])
+        wanted = (*NAMES, _PLAIN.match(mark)[0][:8].encode())  # pyright: ignore[reportOptionalSubscript]
         for part in self._each():
             if part.lines:
                 rows = task_rows(part, wanted)

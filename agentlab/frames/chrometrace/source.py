@@ -13,6 +13,8 @@ from ...errors import ImportFormatError, RecordingError
 
 _GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
+#: Text that is inflated at once.
+_PIECE = 1 << 16
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -33,7 +35,7 @@ class Source:
         self._file = file
 
     def readinto(self, target: memoryview) -> int:
-        """Fill a buffer as far as the next piece reaches; 0 at the end.
+        """Fill a buffer as far as the text reaches; 0 at the end.
 
         Parameters
         ----------
@@ -45,15 +47,21 @@ class Source:
         int
             Bytes written.
         """
+        if not self.compressed:
+            return self._file.readinto(target)  # pyright: ignore[reportAttributeAccessIssue]
+        have = 0  # little by little: where the stream is damaged, what a read has inflated until then is lost
+        while have < len(target) and (n := self._inflate(target[have : have + _PIECE])):
+            have += n
+        return have
+
+    def _inflate(self, target: memoryview) -> int:
         if self.damaged is not None:
             return 0
         try:
-            return self._file.readinto(target)  # pyright: ignore[reportAttributeAccessIssue]
+            return self._file.readinto1(target)  # pyright: ignore[reportAttributeAccessIssue]
         except EOFError:
             self.damaged = "the compressed stream is cut"
         except (OSError, zlib.error) as error:
-            if not self.compressed:
-                raise
             self.damaged = f"the compressed stream is damaged ({error})"
         except Exception as error:  # isal has an error class of its own
             if type(error).__module__.partition(".")[0] != "isal":

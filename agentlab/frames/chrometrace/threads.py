@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +20,8 @@ NAMES = (b"thread_n", b"process_", b"TracingS", b"FrameCom")
 #: Marks of ours begin so.
 OWN_MARK = "agentlab:"
 _MAIN = "CrRendererMain"
+_NUMBER = re.compile(r"-?[0-9]{1,20}")
+_INT = 2**63
 _Raw = int | float | str | None
 
 
@@ -153,8 +156,8 @@ class Threads:
         place = {self._codes[key]: i for i, key in enumerate(keys)}
         found = [
             Thread(
-                pid if isinstance(pid, int) else None,
-                tid if isinstance(tid, int) else None,
+                pid if isinstance(pid, int) and -_INT <= pid < _INT else None,
+                tid if isinstance(tid, int) and -_INT <= tid < _INT else None,
                 self._names.get((pid, tid)) or (tid if isinstance(tid, str) else None),
                 self._processes.get(pid) or (pid if isinstance(pid, str) else None),
             )
@@ -224,5 +227,5 @@ def find_page(
 
 def _id(value: _Raw) -> int | str | None:
     if isinstance(value, str):
-        return int(value) if value.lstrip("-").isdecimal() else value
+        return int(value) if _NUMBER.fullmatch(value) else value
     return None if value is None else int(value)

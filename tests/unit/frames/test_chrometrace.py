@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import random
 import zipfile
 
 import pandas as pd
@@ -284,3 +285,42 @@ def test_archives_are_told_apart(write, tmp_path):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(RecordingError, match=r"nothing\.json cannot be read: No such file"):
         read_tasks(tmp_path / "nothing.json")
+
+
+@pytest.mark.parametrize("name", ["\u00fcber", 'q"x', "a\\b", "a<b", "\u65e5"])
+def test_a_mark_is_found_however_its_name_is_escaped(write, name):
+    task = {"name": "RunTask", "ph": "X", "ts": 1, "dur": 2, "pid": 1, "tid": 1}
+    mark = {"cat": "blink.user_timing", "name": name, "ph": "R", "ts": 1, "pid": 1, "tid": 1}
+    text = lines([task] * 2000 + [mark, task | {"tid": 2}, task])  # what stands first is decoded anyway
+    for written in (text, text.replace("<", "\\u003C")):
+        assert len(read_tasks(write(written.encode()), page=name)) == 2001
+
+
+def test_ids_beyond_64_bits_and_ids_that_are_nearly_numbers(write):
+    task = {"name": "RunTask", "ph": "X", "ts": 1, "dur": 2}
+    found = read_tasks(
+        write([task | {"pid": 2**64 - 1, "tid": "--5"}, task | {"pid": "7", "tid": "\u00b2"}]),
+        all_threads=True,
+    )
+    found = found.sort_values("thread")
+    assert found["pid"].isna().tolist() == [True, False]
+    assert found["thread"].tolist() == ["--5", "\u00b2"]
+
+
+@pytest.mark.parametrize("end", [b"behind the stream", b"\x1f\x8bno"])
+def test_what_follows_a_whole_gzip_stream_costs_nothing_of_it(write, end):
+    events = [{"name": "RunTask", "ph": "X", "ts": i, "dur": 2, "pid": 1, "tid": 1} for i in range(5000)]
+    path = write(gzip.compress(json.dumps(events).encode()) + end)
+    trace = read_trace(path)
+    assert len(trace.tasks) == len(read_tasks(path)) == 5000 and not trace.report.truncated
+
+
+def test_a_damaged_stream_is_read_up_to_the_damage(write):
+    rng = random.Random(1)
+    events = [
+        {"name": "RunTask", "ph": "X", "ts": rng.getrandbits(40), "dur": 2, "pid": 1, "tid": 1}
+        for _ in range(20_000)
+    ]
+    packed = gzip.compress(json.dumps(events).encode())
+    trace = read_trace(write(packed[: len(packed) // 2]))
+    assert len(trace.tasks) > 8500 and trace.report.damaged == "the compressed stream is cut"

@@ -97,6 +97,16 @@ def test_metadata_in_front_of_the_events(tmp_path):
     assert al.load(path).table("tasks")["is_long"].tolist() == [True]
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_long_metadata_in_front_of_a_trace_that_is_packed_or_cut(tmp_path, packed):
+    events = [{"name": "RunTask", "ph": "X", "ts": 1, "dur": 60000, "pid": 1, "tid": 1}] * 2
+    about = {"metadata": {"sourceMaps": "x" * 200_000, "callFrame": {}}, "traceEvents": events}
+    text = json.dumps(about).encode()
+    path = tmp_path / "t.json"
+    path.write_bytes(gzip.compress(text) if packed else text[:-20])
+    assert len(al.load(path).table("tasks")) == 1 + packed
+
+
 def test_other_files_are_named(tmp_path):
     with zipfile.ZipFile(tmp_path / "trace.zip", "w") as archive:
         archive.writestr("trace.trace", "{}")
