@@ -63,7 +63,10 @@ def read_cpuprofile(path: str | PathLike[str]) -> CpuProfile:
         It is no CPU profile, or lacks a field; the message names it.
     """
     found = read_file(Path(path))
-    return build_profile(found.nodes, found.samples, found.timeDeltas, found.startTime, found.endTime)
+    try:
+        return build_profile(found.nodes, found.samples, found.timeDeltas, found.startTime, found.endTime)
+    except OverflowError:
+        raise ImportFormatError(f"{path} is no CPU profile: a time in it is beyond 64 bits of ns") from None
 
 
 def build_profile(
@@ -181,6 +184,8 @@ def _reason(text: bytes, error: Exception) -> str:
         data = msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return f"it is no JSON ({error}), or cut"
+    if isinstance(data, Mapping) and "selfSize" in str(data.get("head")):
+        return "it holds samples of memory (.heapprofile), not of CPU time"
     if isinstance(data, Mapping) and "head" in data:
         return "it has the form of Chrome before 58 (a tree under head); record it anew"
     return str(error)

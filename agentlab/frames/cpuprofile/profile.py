@@ -237,7 +237,9 @@ class CpuProfile:
             if not spent:
                 continue
             path, up = set[int](), cast("int | None", place)
-            while up is not None:
+            for _ in self.nodes:  # no path is longer; one that goes in circles ends
+                if up is None:
+                    break
                 path.add(functions[up])
                 up = self.nodes[up].parent
             for function in path:

@@ -137,3 +137,19 @@ def test_what_is_no_profile_is_named(write, content, said):
     for reader in (read_cpuprofile, original):
         with pytest.raises(ImportFormatError, match=f"p.cpuprofile.*{said}"):
             reader(write(content))
+
+
+def test_a_call_tree_that_goes_in_circles_ends(write):
+    nodes = [node(1, "a", 2, url=URL), node(2, "b", 1, url=URL)]
+    found = read_cpuprofile(write(profile([1, 2], [1000, 1000], end=4000, nodes=nodes)))
+    assert [(f.function, f.total_ms) for f in found.functions()] == [("a", 2.0), ("b", 2.0)]
+
+
+def test_times_beyond_64_bits_and_samples_of_memory_are_named(write):
+    for wrong in (profile([1], [1e30]), profile([1], [1], start=2**64 - 8)):
+        with pytest.raises(ImportFormatError, match="64 bits"):
+            read_cpuprofile(write(wrong))
+    with pytest.raises(ImportFormatError, match="memory"):
+        read_cpuprofile(
+            write({"head": {"callFrame": {}, "selfSize": 0, "id": 1, "children": []}, "samples": []})
+        )
