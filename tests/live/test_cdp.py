@@ -30,6 +30,7 @@ from agentlab.wire.cdp import (
     start_profile,
     start_trace,
 )
+from agentlab.wire.cdp.browser import _owner
 from agentlab.wire.children import Children
 from agentlab.wire.watchdog import descendants
 from tests.waiting import wait_until
@@ -79,6 +80,10 @@ async def test_scripts_and_refusals(monkeypatch, capfd):
         assert await page.evaluate("undefined") is None
         with pytest.raises(ScriptFailed, match="ReferenceError: nothing"):
             await page.evaluate("nothing")
+        with pytest.raises(ScriptFailed, match="threw: why"):
+            await page.evaluate("(() => {throw 'why'})()")
+        cut = "({['\\u{1f600}'.slice(1)]: 'a\\u{1f600}'.slice(0, 2), b: '\\u{1f600}'})"  # half an emoji
+        assert await page.evaluate(cut, timeout_s=5) == {"\ufffd": "a\ufffd", "b": "\U0001f600"}
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             with pytest.raises(CommandFailed, match="wasn't found") as refused:
@@ -260,6 +265,22 @@ async def test_what_cannot_start_is_named(tmp_path, monkeypatch):
         with pytest.raises(ConfigError, match="needs a display"):
             async with launch(children, headless=False):
                 pass
+
+
+async def test_a_profile_in_use_is_left_alone_and_one_left_behind_is_taken():
+    with tempfile.TemporaryDirectory(prefix="own-") as folder:
+        profile = Path(folder, "p")
+        async with browsing(profile=profile) as (browser, children):
+            port = (profile / "DevToolsActivePort").read_text()
+            with pytest.raises(ConfigError, match=f"in use by process {browser.pid}"):
+                async with launch(children, profile=profile):
+                    pass
+            assert (profile / "DevToolsActivePort").read_text() == port
+        lock = profile / "SingletonLock"
+        for owner in (f"{socket.gethostname()}-{2**22 + 1}", f"another.host-{os.getpid()}"):
+            lock.unlink(missing_ok=True)
+            lock.symlink_to(owner)
+            assert _owner(profile) is None
 
 
 OWNER = """

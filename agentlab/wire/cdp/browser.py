@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import shutil
+import socket
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
@@ -233,15 +234,23 @@ def find(executable: str | Path | None = None) -> str:
 def _profile(wanted: Path | None, folder: Path) -> Path:
     """Make the folder of a profile, or check that no browser uses the one that is wanted."""
     profile = folder / "profile" if wanted is None else wanted.expanduser().absolute()
-    with contextlib.suppress(OSError, ValueError):  # a link to "host-pid", which a killed browser leaves
-        owner = int((profile / "SingletonLock").readlink().name.rpartition("-")[2])
-        os.kill(owner, 0)
+    if (owner := _owner(profile)) is not None:
         raise ConfigError(
-            f"the browser profile {profile.name!r} is in use; close its browser, or use another"
+            f"the browser profile {profile} is in use by process {owner}; close that browser, or use another"
         )
     profile.mkdir(mode=0o700, parents=True, exist_ok=True)
     (profile / "DevToolsActivePort").unlink(missing_ok=True)  # of a browser before
     return profile
+
+
+def _owner(profile: Path) -> int | None:
+    """Return the process that holds a profile; a killed browser leaves its lock, a link to "host-pid"."""
+    try:
+        host, _, pid = (profile / "SingletonLock").readlink().name.rpartition("-")
+        runs = host == socket.gethostname() and Path("/proc", str(int(pid))).exists()
+    except (OSError, ValueError):
+        return None
+    return int(pid) if runs else None
 
 
 async def _ready(child: Child, profile: Path, log: Path, start_s: float) -> tuple[str, str]:

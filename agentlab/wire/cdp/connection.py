@@ -6,6 +6,7 @@ import asyncio
 import collections
 import contextlib
 import itertools
+import json
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -235,8 +236,8 @@ class Connection:
     def _deliver(self, text: str, at: int) -> None:
         """Take one message, on the receiving thread."""
         try:
-            message: Any = _decoder.decode(text)
-        except (msgspec.DecodeError, UnicodeError):
+            message = _decoded(text)
+        except ValueError:
             return  # no message of the protocol
         with self._lock:
             if "id" not in message and len(self._arrived) >= _QUEUE:
@@ -290,3 +291,12 @@ class Connection:
 
 def _gone(text: str) -> BrowserGone:
     return BrowserGone(text, driver="webchat", code="browser_gone")
+
+
+def _decoded(text: str) -> Any:  # noqa: ANN401
+    """Decode a message; half a character, e.g. of an emoji that a page cut, is U+FFFD."""
+    try:
+        return _decoder.decode(text)
+    except msgspec.DecodeError:  # halves are refused; the standard library takes them
+        whole = json.dumps(json.loads(text), ensure_ascii=False)
+        return _decoder.decode(whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))

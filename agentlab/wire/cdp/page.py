@@ -120,8 +120,9 @@ class Page:
             params["contextId"] = world
         answer = await self.call("Runtime.evaluate", timeout_s=timeout_s, session=session, **params)
         if (thrown := answer.get("exceptionDetails")) is not None:
-            about = thrown.get("exception", {}).get("description") or thrown.get("text", "")
-            raise ScriptFailed(f"a script in the page threw: {about:.200}", driver="webchat")
+            value = thrown.get("exception", {})
+            about = value.get("description") or value.get("value") or thrown.get("text", "")
+            raise ScriptFailed(f"a script in the page threw: {about!s:.200}", driver="webchat")
         return answer["result"].get("value")
 
     async def own_world(self) -> int:
