@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PAGES", "PRESETS", "AppCounters", "ChatPage", "CommandApi", "HttpApi", "Recorder", "WebChat"]
 
-#: Of what is measured and how, where the app tells no version.
-VERSION = "1"
-
 
 @dataclasses.dataclass(frozen=True)
 class WebChat(RunsAlone):

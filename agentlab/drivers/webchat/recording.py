@@ -77,6 +77,7 @@ class Recording:
         """
         shown = self._driver.shown
         self._world = await self._page.own_world()
+        await self._visit.read_origin()  # of the document that is watched
         answer = f"{_WATCH.strip()}({json.dumps(shown.answer)}, {json.dumps(shown.message)}), 0"
         await self._page.evaluate(answer, world=self._world)
         await self._evidence.begin()

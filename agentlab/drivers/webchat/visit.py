@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from ...errors import DriverError, DriverTimeout
 from ...wire.cdp import Page
@@ -95,7 +97,12 @@ class Visit:
         self._began = time.monotonic()
         await page.navigate(address, timeout_s=limit)
         self.loaded_ms = self._waited_ms()
-        self.origin_ns = round((await read_metrics(page, timeout_s=limit))["NavigationStart"] * 1e9)
+        await self.read_origin(timeout_s=limit)
+
+    async def read_origin(self, *, timeout_s: float = 10.0) -> None:
+        """Read when the document's clock began; a page that opened another one meanwhile has another clock."""
+        metrics = await read_metrics(self._page, timeout_s=timeout_s)
+        self.origin_ns = round(metrics["NavigationStart"] * 1e9)
 
     async def ready(self, session: str) -> None:
         """Wait for event stream and composer, and until the page has settled.
@@ -119,8 +126,10 @@ class Visit:
         self._run.emit("page.gate", name="page_wrong_address", passed=True)
 
     async def is_there(self) -> bool:
-        """Say whether the page's address still holds the session's id."""
-        return self._session in str(await self._page.evaluate("decodeURIComponent(location.href)"))
+        """Say whether the page's address, behind its server's, still holds the session's id as a whole word."""
+        address = await self._page.evaluate("location.href.replace(location.origin, '')")
+        whole = rf"(?<![\w-]){re.escape(self._session)}(?![\w-])"
+        return re.search(whole, unquote(str(address))) is not None
 
     async def _until(self, what: str, gate: str, holds: Callable[[], Awaitable[bool]]) -> None:
         limit = self._run.scenario.timeouts.start
