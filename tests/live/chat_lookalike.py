@@ -73,6 +73,7 @@ class Lookalike:
         self.asked: list[dict] = []
         self.deleted: list[str] = []
         self.refuse = False
+        self.first: int | None = None  # sessions are numbers from there on
         self.pieces, self.pause_s = 120, 0.015
         self._sessions: dict[str, list[dict]] = {}
         self._busy: set[str] = set()
@@ -157,7 +158,8 @@ class Lookalike:
         return web.Response(status=204)
 
     def _new(self) -> str:
-        session = f"ses_{len(self._sessions)}"
+        n = len(self._sessions)
+        session = f"ses_{n}" if self.first is None else str(self.first + n)
         self._sessions[session] = []
         return session
 

@@ -107,6 +107,26 @@ async def test_a_page_that_is_opened_again_in_mid_answer_proves_nothing(tmp_path
     assert file["complete"] and events(recs, "page.window")
 
 
+async def test_the_clock_and_the_address_are_those_of_the_document_that_is_recorded(tmp_path):
+    again = (
+        "addEventListener('load', () => setTimeout(() => {"
+        " if (!sessionStorage.again) { sessionStorage.again = 1; location.reload(); } }, 500));"
+    )
+    async with Lookalike().running(tmp_path) as app:
+        page = dataclasses.replace(MINE, prepare=again)
+        recs = await recorded(WebChat("lab/fox", page=page, url=app.url), tmp_path / "a", "Foxes.")
+        traced = json.loads(gzip.decompress(trace_of(recs).read_bytes()))["traceEvents"]
+        [mark] = [e for e in traced if e["name"] == "agentlab:begin"]
+        [window] = events(recs, "page.window")
+        assert recs.runs["eligible"].all() and abs(mark["ts"] * 1000 - window["begin_ns"]) < 1e6
+
+        leaving = "setInterval(() => history.replaceState({}, '', '/else/11'), 20);"
+        page = dataclasses.replace(MINE, prepare=leaving)
+        app.first = 1  # an id that stands in the server's address too
+        recs = await recorded(WebChat("lab/fox", page=page, url=app.url), tmp_path / "b", "Foxes.")
+        assert recs.issues.query("discard")["code"].tolist() == ["page_wrong_address"]
+
+
 async def test_a_stream_that_never_opens(tmp_path):
     page = dataclasses.replace(MINE, stream="/no/such/stream")
     async with Lookalike().running(tmp_path) as app:

@@ -100,7 +100,7 @@ class Visit:
         await self.read_origin(timeout_s=limit)
 
     async def read_origin(self, *, timeout_s: float = 10.0) -> None:
-        """Read when the document's clock began; a page that opened another one meanwhile has another clock."""
+        """Read when the document's clock began; a page that opened another one has another clock."""
         metrics = await read_metrics(self._page, timeout_s=timeout_s)
         self.origin_ns = round(metrics["NavigationStart"] * 1e9)
 
@@ -126,7 +126,7 @@ class Visit:
         self._run.emit("page.gate", name="page_wrong_address", passed=True)
 
     async def is_there(self) -> bool:
-        """Say whether the page's address, behind its server's, still holds the session's id as a whole word."""
+        """Say whether the session's id still stands in the page's address, as a word of its own."""
         address = await self._page.evaluate("location.href.replace(location.origin, '')")
         whole = rf"(?<![\w-]){re.escape(self._session)}(?![\w-])"
         return re.search(whole, unquote(str(address))) is not None
