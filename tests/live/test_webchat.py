@@ -58,7 +58,7 @@ class LabArm:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def lab(opencode_executable, chromium_executable, tmp_path_factory):
-    timeouts = Timeouts(start=60, prompt=60, stall=3, cleanup=8)
+    timeouts = Timeouts(start=60, prompt=60, stall=30, cleanup=8)
     scenario = Scenario("live", turns=["x"], timeouts=timeouts)
     async with Gateway(ScriptedModel(STEPS, match="rule")) as gateway:
         arm = LabArm("a", scenario, tmp_path_factory.mktemp("arm"), gateway)
@@ -262,7 +262,7 @@ async def test_a_crash_keeps_what_there_is(lab, tmp_path):
 
 
 async def test_a_hung_model_and_a_small_buffer(lab, tmp_path):
-    run = Recorded(lab, tmp_path)
+    run = Recorded(lab, tmp_path, stall=4)
     with pytest.raises(DriverTimeout) as late:
         await run.make(WebChat("lab/m", trace_buffer_kb=64), "[hang]")
     assert late.value.code == "turn_stalled"
