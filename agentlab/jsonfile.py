@@ -1,7 +1,9 @@
-"""Read a whole JSON file as plain data, with errors that name it."""
+"""Read a whole JSON file as plain data, and write one anew, with errors that name it."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -33,3 +35,31 @@ def read_json(path: Path) -> dict[str, Any]:
         raise RecordingError(f"{path} cannot be read: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise RecordingError(f"{path} is damaged: {error}") from None
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file anew; it appears whole or stays what it was.
+
+    Parameters
+    ----------
+    path : Path
+        File; its folder exists.
+    text : str
+        All of it.
+
+    Raises
+    ------
+    RecordingError
+        It cannot be written.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise RecordingError(f"{path} cannot be written: {error.strerror}") from error

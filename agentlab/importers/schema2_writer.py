@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import os
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, RecordingError, UnstableWarning
+from ..jsonfile import read_json, write_whole
 from .schema2 import ABOUT, CacheReport
 from .schema2_run import Tables, plain, run_object, settings_of
 from .script_json import dumps
@@ -78,17 +78,7 @@ def write(
     text = dumps(whole) + "\n"
     if path.exists() and not overwrite:
         raise ConfigError(f"{path} exists; choose another file")
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise RecordingError(f"{path} cannot be written: {error.strerror}") from error
+    write_whole(path, text)
     return path
 
 
@@ -222,8 +212,6 @@ def _controls(recs: Recordings) -> dict[str, Any]:
 
 def _alone(infos: list[RunInfo]) -> bool:
     """Say whether no run of another arm was made between these."""
-    from ..jsonfile import read_json
-
     for info in infos:
         if info.block is None:
             continue

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, RecordingError
-from ..jsonfile import read_json
+from ..jsonfile import read_json, write_whole
 from .terminal_json import ABOUT, MIB, RUN, knows
 
 if TYPE_CHECKING:
@@ -66,17 +66,7 @@ def write(recs: Recordings, path: str | os.PathLike[str]) -> Path:
     path = Path(path)
     check_target(path)
     text = json.dumps(report(recs), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise RecordingError(f"{path} cannot be written: {error.strerror}") from error
+    write_whole(path, text)
     return path
 
 
