@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import sys
 from collections.abc import Mapping
@@ -22,24 +21,6 @@ if TYPE_CHECKING:
     from ..stats.metrics import Metric
 
 _FILES = ("session-summary.json", "cpu-profile.cpuprofile")
-_UNKNOWN = "-"
-
-#: row of the original's report -> column of `page` in which the page's own reading stands, and its scale
-_OWN: dict[str, tuple[str, float]] = {
-    "longTaskCount": ("n_long_tasks", 1.0),
-    "longestTaskMs": ("longest_ms", 1.0),
-    "taskP95Ms": ("task_p95_ms", 1.0),
-    "taskP99Ms": ("task_p99_ms", 1.0),
-    "blockedPercent": ("blocked_share", 0.01),
-    "mainThreadBusyPercent": ("busy_share", 0.01),
-    "recalcStylePerSecond": ("recalcs_per_second", 1.0),
-    "layoutsPerSecond": ("layouts_per_second", 1.0),
-    "framesPerSecond": ("frames_per_second", 1.0),
-    "streamSeconds": ("stream_s", 1.0),
-    "nodeGrowth": ("node_growth_kept", 1.0),
-    "listenerGrowth": ("listener_growth_kept", 1.0),
-    "heapMaxMb": ("heap_max_bytes", float(1 << 20)),
-}
 
 
 def check_output(folder: Path | None) -> None:
@@ -88,6 +69,7 @@ def told(
     bool
         Whether all budgets hold.
     """
+    from ..reporting.webpages import page_readings
     from ..stats.budget import check
     from ..stats.metrics import PAGE_REPORT
 
@@ -113,54 +95,6 @@ def _named(budgets: Mapping[str, float]) -> list[Metric]:
 
     first = ("LONG_TASKS", "LONGEST_TASK", "TBT", "DROPPED_FRAMES", "INP", "HEAP_GROWTH")
     return [metrics.named(name) for name in dict.fromkeys((*first, *budgets))]
-
-
-def page_readings(recordings: Recordings) -> list[list[str]]:
-    """Return the rows of the original's report in both readings, means of the runs of each arm.
-
-    Parameters
-    ----------
-    recordings : Recordings
-        What was recorded.
-
-    Returns
-    -------
-    list of list of str
-        With a head; ``-`` where nothing is known.
-    """
-    from ..plots import words
-    from ..stats.metrics import PAGE_REPORT
-
-    own = {metric.name: made for metric in PAGE_REPORT if (made := _own(metric)) is not None}
-    levels = _levels(recordings, [*PAGE_REPORT, *own.values()])
-    heads = ["metric", "unit", *(f"{arm}: page" for arm in recordings.arms)]
-    rows = [[*heads, *(f"{arm}: original" for arm in recordings.arms)]]
-    for metric in PAGE_REPORT:
-        names = [own[metric.name].name if metric.name in own else None, metric.name]
-        values = [levels.get((arm, name)) for name in names for arm in recordings.arms]
-        shown = [_UNKNOWN if value is None else words.value(value) for value in values]
-        rows.append([metric.name, metric.unit, *shown])
-    return rows
-
-
-def _own(metric: Metric) -> Metric | None:
-    if metric.name not in _OWN:
-        return None
-    column, scale = _OWN[metric.name]
-    return dataclasses.replace(metric, name=f"{metric.name} of the page", column=column, scale=scale)
-
-
-def _levels(recordings: Recordings, chosen: list[Metric]) -> dict[Any, float]:
-    import warnings
-
-    from ..errors import UnstableWarning
-    from ..stats.compare import compare
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnstableWarning)  # of intervals, which are not shown
-        found = compare(recordings, *chosen, n_resamples=100)
-    levels = found[found["kind"] == "level"].set_index(["arm", "metric"])["estimate"].dropna()
-    return {key: float(value) for key, value in levels.to_dict().items()}
 
 
 def _as_json(

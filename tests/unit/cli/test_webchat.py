@@ -13,8 +13,8 @@ from agentlab import cli
 from agentlab.cli.budgets import budget_table, verdict_table
 from agentlab.cli.parser import make_parser
 from agentlab.cli.webchat import PROMPT, budgets_of, webchat_arms
-from agentlab.cli.webchat_end import page_readings
 from agentlab.errors import ConfigError
+from agentlab.reporting.webpages import page_readings
 from agentlab.testing.webchat import SyntheticPage, write_webchat_study
 
 SCRIPTED = ("--gateway-script", "stream")
