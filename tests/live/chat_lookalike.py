@@ -138,7 +138,8 @@ class Lookalike:
         return web.json_response({"sessionStatus": {"type": "busy" if session in self._busy else "idle"}})
 
     async def _create(self, request):
-        return web.json_response({"id": self._new()})
+        made = self._new()
+        return web.json_response({"id": made if self.first is None else int(made)})
 
     async def _send(self, request):
         body = await request.json()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from ...errors import ConfigError
 
@@ -41,7 +42,7 @@ class CommandApi:
     Raises
     ------
     ConfigError
-        A command is missing, or names a place that is not known.
+        A command is missing, names a place that is not known, or sends no prompt.
 
     Examples
     --------
@@ -69,8 +70,8 @@ class CommandApi:
                 raise ConfigError(f"CommandApi({field}={words!r:.80}): give a list of words")
             _check_places(f"CommandApi({field}=...)", *words)
             object.__setattr__(self, field, tuple(words))
-        for field in ("state_keys", "busy", "env"):
-            object.__setattr__(self, field, tuple(getattr(self, field)))
+        _check_prompt("CommandApi", *self.send)
+        _set_words(self, "state_keys", "busy", "env")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -87,13 +88,15 @@ class HttpApi:
         JSON body of ``send``, as text with places; they are replaced by JSON strings.
     delete, read : str, optional
         As in :class:`CommandApi`.
-    session_key, answer_key, state_keys, busy : str or sequence of str
+    session_key, answer_key : str
+        As in :class:`CommandApi`.
+    state_keys, busy : sequence of str
         As in :class:`CommandApi`.
 
     Raises
     ------
     ConfigError
-        A call is missing, or has another form.
+        A call is missing, has another form, or sends no prompt.
 
     Examples
     --------
@@ -120,8 +123,28 @@ class HttpApi:
             if not isinstance(call, str) or not re.fullmatch(r"[A-Z]+ /\S*", call):
                 raise ConfigError(f"HttpApi({field}={call!r:.80}): write 'METHOD /path', e.g. 'POST /chats'")
             _check_places(f"HttpApi({field}=...)", call)
-        for field in ("state_keys", "busy"):
-            object.__setattr__(self, field, tuple(getattr(self, field)))
+        body: Any = self.body
+        if not isinstance(body, str):
+            raise ConfigError(
+                f"HttpApi(body={body!r:.80}): give JSON as text, e.g. '{{\"text\": {{prompt}}}}'"
+            )
+        _check_places("HttpApi(body=...)", self.body)
+        _check_prompt("HttpApi", self.send, self.body)
+        _set_words(self, "state_keys", "busy")
+
+
+def _check_prompt(where: str, *texts: str) -> None:
+    if not any("{prompt}" in text for text in texts):
+        raise ConfigError(f"{where}(send=...): write {{prompt}} where the prompt stands; else none is sent")
+
+
+def _set_words(api: CommandApi | HttpApi, *fields: str) -> None:
+    for field in fields:
+        words = getattr(api, field)
+        listed = isinstance(words, Sequence) and not isinstance(words, str)
+        if not listed or not all(isinstance(word, str) and word for word in words):
+            raise ConfigError(f"{type(api).__name__}({field}={words!r:.80}): give a list of texts")
+        object.__setattr__(api, field, tuple(words))
 
 
 def _check_places(where: str, *texts: str) -> None:

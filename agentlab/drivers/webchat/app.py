@@ -105,6 +105,8 @@ class AppSession:
             limit = self._run.scenario.timeouts.start
             made = await self._calls.ask("create", self._values(), limit)
             session = look_up(made, self._api.session_key)
+            if isinstance(session, int) and not isinstance(session, bool):
+                session = str(session)
             if not isinstance(session, str) or not session:
                 raise ProtocolError(
                     f"the app made a session and names none: {self._api.session_key!r} is missing",

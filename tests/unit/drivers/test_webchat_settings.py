@@ -140,11 +140,17 @@ def test_an_address_is_filled_and_quoted() -> None:
 
 
 def test_an_api_is_checked() -> None:
-    words: dict[str, Any] = {"create": ["a"], "send": ["b"], "status": ["c"]}
+    words: dict[str, Any] = {"create": ["a"], "send": ["b", "{prompt}"], "status": ["c"]}
     assert CommandApi(**words).create == ("a",)
-    for wrong in ({"create": "a b"}, {"send": []}, {"status": ["{sesion}"]}, {"read": [3]}):
-        with pytest.raises(al.ConfigError, match="CommandApi"):
+    lists = ({"busy": "busy"}, {"state_keys": "status"}, {"env": "HOME"}, {"busy": 1}, {"send": ["b"]})
+    for wrong in ({"create": "a b"}, {"send": []}, {"status": ["{sesion}"]}, {"read": [3]}, *lists):
+        with pytest.raises(al.ConfigError, match=f"CommandApi.{next(iter(wrong))}"):
             CommandApi(**words | wrong)
+    for field, value in (("busy", "busy"), ("state_keys", "status"), ("body", "{promt}"), ("body", {})):
+        with pytest.raises(al.ConfigError, match=f"HttpApi.{field}="):
+            dataclasses.replace(HTTP, **{field: value})
+    with pytest.raises(al.ConfigError, match="else none is sent"):
+        dataclasses.replace(HTTP, body='{"text": "hello"}')
     for call in ("chats", "POST chats", "post /chats", "GET /{id}"):
         with pytest.raises(al.ConfigError, match="HttpApi"):
             dataclasses.replace(HTTP, status=call)
