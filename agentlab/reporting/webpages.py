@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..plots import words
-from .blocks import Block, never_fails, sentences, table
+from .blocks import Block, heading, never_fails, sentences, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,7 +100,7 @@ def _levels(recordings: Recordings, chosen: list[Metric]) -> dict[Any, float]:
 
 @never_fails
 def page(recs: Recordings) -> Block:
-    """Show what the page did in both readings.
+    """Show what the page did in both readings, under a heading; nothing without a page.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def page(recs: Recordings) -> Block:
     Block
     """
     if not shows_page(recs):
-        return sentences(["No page in a browser was recorded."])
+        return sentences([])
     head, *rows = page_readings(recs)
     notes = [
         "Means of the runs. page: the page's main thread while the answer streams, frames that were shown, "
@@ -120,7 +120,8 @@ def page(recs: Recordings) -> Block:
         "processes and the whole trace, for comparison with its numbers.",
         *_waiting(recs),
     ]
-    return table(head, rows, right=tuple(range(2, len(head))), notes=notes)
+    shown = table(head, rows, right=tuple(range(2, len(head))), notes=notes)
+    return heading("The page", level=2) + shown
 
 
 def _waiting(recs: Recordings) -> list[str]:

@@ -16,7 +16,12 @@ def recs(tmp_path_factory):
 
 def test_both_readings_and_what_the_machine_did_to_them(recs):
     said = repr(webpages.page(recs))
-    assert "light: page" in said and "cpu: original" in said and "longTaskCount" in said
+    assert (
+        said.startswith("The page\n")
+        and "light: page" in said
+        and "cpu: original" in said
+        and "longTaskCount" in said
+    )
     assert "light 0.40. The rest was waiting" in said and "cpu 0.85" not in said
 
 
@@ -28,7 +33,7 @@ def test_figures_of_what_was_recorded(recs):
     assert drawn(recs.where(arm="light")) == ["plot_long_tasks", "plot_frames"]
 
 
-def test_a_study_without_a_page_says_so():
+def test_a_study_without_a_page_has_no_such_part():
     cache = al.load(al.example("cache"))
-    assert repr(webpages.page(cache)) == "No page in a browser was recorded."
+    assert repr(webpages.page(cache)) == ""
     assert list(webpages.page_figures(cache)) == []
