@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
 from .budgets import metric_named
-from .completing import arms, completes, metrics, studies
+from .completing import REPORTS, arms, completes, metrics, studies
 from .outcome import judge
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
             "--metric",
             action="append",
             metavar="NAME",
-            help="e.g. TTFT; repeatable; CACHE_REPORT is the original's four "
+            help="e.g. TTFT; repeatable; CACHE_REPORT and PAGE_REPORT are the originals' own "
             "(default: TTFT, latency, cache and cost, memory, start-up or exec delays, as far as measured)",
         ),
         metrics,
@@ -73,8 +73,8 @@ def _run(options: argparse.Namespace) -> int:
     recordings = _chosen(load(options.studies), options.where or ())
     chosen: list[Metric] = []
     for name in options.metric or first_metrics(Runs(recordings)) or _METRICS:
-        several = name.upper().replace("-", "_") == "CACHE_REPORT"
-        chosen.extend(metrics.CACHE_REPORT if several else [metric_named(name)])
+        report = name.upper().replace("-", "_")
+        chosen.extend(getattr(metrics, report) if report in REPORTS else [metric_named(name)])
     estimates = compare(recordings, *chosen, reference=options.reference, interval=options.interval)
     if options.csv:
         _write(options.csv, estimates.to_csv(index=False))

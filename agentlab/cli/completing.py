@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 _DEFAULT = Path("studies")
+#: Names that stand for several metrics: those of the original scripts.
+REPORTS = ("CACHE_REPORT", "PAGE_REPORT")
 
 
 def completes(action: argparse.Action, complete: Callable[..., Iterable[str]]) -> argparse.Action:
@@ -102,6 +104,6 @@ def metrics(prefix: str, **_: Any) -> list[str]:  # noqa: ANN401
     """
     from ..stats.metrics import names
 
-    known = [*names(), "CACHE_REPORT"]
+    known = [*names(), *REPORTS]
     small = [name.lower() for name in known] if prefix and prefix == prefix.lower() else []
     return [name for name in (*known, *small) if name.startswith(prefix)]

@@ -216,3 +216,9 @@ def test_tables_of_nothing_have_a_head():
     assert budget_table(al.check(frame, {"TTFT": 500})).count("\n") == 1
     with pytest.raises(ConfigError):
         al.check(frame, {})
+
+
+def test_the_originals_fourteen_rows_have_one_name(studies, capsys):
+    assert cli.main(["compare", str(studies["good"]), "--metric", "page-report"]) == 0
+    out = capsys.readouterr().out
+    assert "long tasks of all threads" in out and "largest heap" in out
