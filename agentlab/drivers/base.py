@@ -131,6 +131,21 @@ class Memory(Protocol):
         """
         ...
 
+    async def sampled(self, *, cap_s: float = 60.0) -> bool:
+        """Wait for a sample of what each process holds that begins from now on.
+
+        Parameters
+        ----------
+        cap_s : float
+            Longest wait, s.
+
+        Returns
+        -------
+        bool
+            False: none was taken in time.
+        """
+        ...
+
 
 @runtime_checkable
 class Run(Protocol):

@@ -232,6 +232,9 @@ def test_a_fixed_settle_waits_so_long(tmp_path):
     at = {line["phase"]: line["t"] for line in lines if line["kind"] == "memory.phase"}
     assert (at["settled"] - at["settle"]) / 1e9 >= 0.7
     assert "never_settled" not in made.issues
+    memory = al.load(made.run.parent.parent).table("memory")
+    settled = memory[memory["settled"].fillna(False)]
+    assert len(settled) and (settled["total_bytes"] > 1e6).all()  # one is taken, however short the run
 
 
 def test_questions_are_counted(tmp_path):

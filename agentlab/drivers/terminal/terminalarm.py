@@ -16,7 +16,7 @@ from ...wire.procid import ProcessId
 from ...wire.watchdog import command_of
 from ..base import Arm, Run
 from ..workspace import renew, template
-from .fleet import Fleet
+from .fleet import DAEMON_S, Fleet
 from .foreign import ForeignDaemons
 from .homes import Home, locate, make_home
 from .place import private_place
@@ -109,7 +109,7 @@ class TerminalArm:
         driver = self._driver
         _mark(run, "settle")
         if driver.settle == "plateau" and not await fleet.daemons_up(n_homes):
-            run.issue("daemon_missing")
+            run.issue("daemon_missing", f"not seen within {DAEMON_S:g} s of the last prompt")
         if driver.settle != "plateau":
             await asyncio.sleep(driver.settle)
         elif run.memory is not None:
@@ -117,6 +117,8 @@ class TerminalArm:
             if not await run.memory.settled(**wanted):
                 run.issue("never_settled", f"still changing after {driver.cap_s:g} s")
         _mark(run, "settled")
+        if driver.settle != "plateau" and run.memory is not None:
+            await run.memory.sampled(cap_s=driver.cap_s)  # the run would be over before one is taken
         if driver.hold_s:
             _mark(run, "hold")
             await asyncio.sleep(driver.hold_s)

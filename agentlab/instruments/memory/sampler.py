@@ -167,27 +167,60 @@ class MemorySampler:
             The samples cannot be written.
         """
         began = time.monotonic()
-        waiting = _Waiting(asyncio.get_running_loop())
-        self._waiting.append(waiting)
         found = Plateau(reached=False, reason="few_samples")
-        try:
-            while self._samples:
-                waiting.news.clear()
-                found = plateau(waiting.points, window_s=window_s, tolerance=tolerance)
-                left = began + cap_s - time.monotonic()
-                if found.reached or left <= 0:
-                    break
-                await _wait(waiting.news, left)
-        finally:
-            self._waiting.remove(waiting)
-        if self._failure is not None:
-            raise self._failure
+
+        def judged(points: list[Point]) -> bool:
+            nonlocal found
+            found = plateau(points, window_s=window_s, tolerance=tolerance)
+            return found.reached
+
+        await self._until(judged, cap_s)
         if not self._samples and not found.reached:
             found = Plateau(reached=False, reason="ended")
         waited = round(time.monotonic() - began, 3)
         asked = {"window_s": window_s, "tolerance": tolerance, "cap_s": cap_s, "waited_s": waited}
         self._put("memory.plateau", **asked, **found.told())
         return found.reached
+
+    async def sampled(self, *, cap_s: float = 60.0) -> bool:
+        """Wait for a slow sample that begins from now on: what ends before has none.
+
+        Parameters
+        ----------
+        cap_s : float, default 60.0
+            Longest wait, s.
+
+        Returns
+        -------
+        bool
+            False: none was taken in time.
+
+        Raises
+        ------
+        RecordingError
+            The samples cannot be written.
+        """
+        return await self._until(bool, cap_s)
+
+    async def _until(self, enough: Callable[[list[Point]], bool], cap_s: float) -> bool:
+        """Wait until the slow samples from now on are enough; False: they are not, and it is too late."""
+        end = time.monotonic() + cap_s
+        waiting = _Waiting(asyncio.get_running_loop())
+        self._waiting.append(waiting)
+        done = False
+        try:
+            while self._samples:
+                waiting.news.clear()
+                done = enough(waiting.points)
+                left = end - time.monotonic()
+                if done or left <= 0:
+                    break
+                await _wait(waiting.news, left)
+        finally:
+            self._waiting.remove(waiting)
+        if self._failure is not None:
+            raise self._failure
+        return done
 
     def seen(self) -> set[ProcessId]:
         """Name the processes of the last look, and what is in the control group now; some may have ended.
@@ -296,7 +329,7 @@ class MemorySampler:
 
 
 class _Waiting:
-    """One driver that waits for a plateau."""
+    """One driver that waits for samples."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.points: list[Point] = []
