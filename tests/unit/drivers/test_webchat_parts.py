@@ -38,6 +38,9 @@ a	b
 end picture"""
 
 
+TAGS = '<p class="row" id="box"></p>\n' * 30
+
+
 class FakeRun:
     """Keeps what is told; nothing is written."""
 
@@ -63,6 +66,17 @@ class FakeRun:
         ("last answer here", "an earlier answer of another kind " * 50 + "last answer here", 1, 1),
         ("word " * 500, "cat " * 500, 0, 0),
         ("The fox sleeps. " * 100, "The fox sleeps. " * 90, 0.89, 0.91),
+        (
+            "1. A fox\n2) A cat\n   - [x] fed\n" * 9,
+            "A fox\nA cat\nfed\n" * 9,
+            1,
+            1,
+        ),  # a list's marks are drawn
+        ("これは**強調**です。un**believ**able " * 9, "これは強調です。unbelievable " * 9, 1, 1),
+        (r"caf&eacute; `a`s a\*b &amp;c " * 9, "café as a*b &c " * 9, 1, 1),
+        ("See [a][one].\n\n[one]: http://x/y 'Title here'\n" * 9, "See a.\n" * 9, 1, 1),
+        ("Before.\n```html\n" + TAGS + "\n```\nAfter.", "Before.\nhtml Copy\n" + TAGS + "\nAfter.", 1, 1),
+        ("これは**強調**です。" * 9, "これは違う文です。" * 9, 0, 0),
     ],
 )
 def test_likeness(answer: str, shown: str, low: float, high: float) -> None:
