@@ -128,6 +128,7 @@ class Children:
         self.marker = secrets.token_hex(8)
         self.survivors: tuple[str, ...] = ()
         self._children: dict[int, Child] = {}
+        self._folders: list[Path] = []
         self._exits: dict[
             int, dict[str, Any]
         ] = {}  # an exit may be told before the spawn's answer was handled
@@ -257,6 +258,7 @@ class Children:
             An empty folder with a short path, so that sockets fit into it.
         """
         path = Path(tempfile.mkdtemp(prefix="agentlab-"))
+        self._folders.append(path)
         await self.ask({"op": "own", "path": str(path)})
         return path
 
@@ -281,6 +283,8 @@ class Children:
                 self.survivors = tuple(answer["survivors"])
         if self._lost:
             self.survivors = await kill_marked(self.marker)
+            for folder in self._folders:
+                await asyncio.to_thread(shutil.rmtree, folder, True)
         self._loop.remove_reader(self._sock)
         with contextlib.suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)  # also for copies of this process, which hold it open

@@ -117,6 +117,16 @@ async def test_killed_watchdog_is_noticed_and_its_children_found(tmp_path):
     assert not alive(child.pid)
 
 
+async def test_folders_go_also_when_the_watchdog_was_killed():
+    async with Children() as children:
+        folder = await children.folder()
+        loop = 'while mkdir -p "$0/again"; do sleep 0.01; done'  # as a browser writes until it ends
+        await children.spawn(["/bin/sh", "-c", loop, str(folder)], env=ENV)
+        os.kill(children.pid, signal.SIGKILL)
+        await asyncio.sleep(0.1)
+    assert children.survivors == () and not folder.exists()
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_everything_ends_when_the_owner_is_killed(tmp_path, how):
     owner = textwrap.dedent(f"""
