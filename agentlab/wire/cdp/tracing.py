@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import gzip
 import os
+import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from pathlib import Path
@@ -176,7 +177,7 @@ async def _parts(page: Page, handle: str, timeout_s: float) -> AsyncGenerator[by
 
 
 class TraceWriter:
-    """Write the events of a streamed trace, line by line; used by one thread at a time.
+    """Write the events of a streamed trace, line by line, on any thread: `close` waits for `feed`.
 
     Parameters
     ----------
@@ -202,6 +203,7 @@ class TraceWriter:
         self._reduce = reduce
         self._rest = b""
         self._over = False
+        self._lock = threading.Lock()  # a feed that was cancelled goes on in its thread
         self._before = _OPENING
         with self._naming():
             self._raw = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
@@ -215,21 +217,20 @@ class TraceWriter:
         data : bytes
             JSON, cut anywhere.
         """
-        self.n_bytes += len(data)
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        self._write([event for line in lines if (event := self._event(line)) is not None])
+        with self._lock:
+            self.n_bytes += len(data)
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            self._write([event for line in lines if (event := self._event(line)) is not None])
 
     def close(self) -> None:
         """Write what is left and end the file: good JSON also when the stream was cut."""
-        for line in (self._rest, self._rest.removesuffix(b"]}"), self._rest.removesuffix(b",")):
-            with contextlib.suppress(msgspec.DecodeError):
-                msgspec.json.decode(line)  # of the last line only
-                self._write([event for event in [self._event(line)] if event is not None])
-                break
-        with self._naming():
+        with self._naming(), self._lock, self._raw, self._file:
+            for line in (self._rest, *(self._rest.removesuffix(end) for end in (b"]}", b"]", b","))):
+                with contextlib.suppress(msgspec.DecodeError):
+                    msgspec.json.decode(line)  # of the last line only
+                    self._write([event for event in [self._event(line)] if event is not None])
+                    break
             self._file.write(_CLOSING if self._before != _OPENING else _OPENING + _CLOSING)
-            self._file.close()
-            self._raw.close()
 
     def _event(self, line: bytes) -> bytes | None:
         """Return what is written of a line; None when it is no event."""
