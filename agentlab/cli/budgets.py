@@ -134,24 +134,30 @@ def verdict_table(found: pd.DataFrame) -> str:
     str
     """
     rows = [["metric", "arm", "before", "now", "change", "95 % interval", "", "original's reading"]]
+    notes: dict[str, int] = {}
     for row in found.to_dict("records"):
-        unit = _text(row["unit"])
-        verdict = row["verdict"] if row["verdict"] != "unknown" else f"unknown: {_text(row['reason'])}"
-        mark = _text(row["original_mark"])
-        change = _text(row["original_change"])
+        unit, verdict = _text(row["unit"]), row["verdict"]
+        if isinstance(reason := row["reason"], str) and reason:
+            verdict += f" ({notes.setdefault(reason, len(notes) + 1)})"
         rows.append(
             [
-                f"{row['metric']} ({unit})" if unit else row["metric"],
+                f"{row['metric']} ({unit})" if unit not in ("", _UNKNOWN) else row["metric"],
                 _text(row["arm"]),
                 _value(row["before"]),
                 _value(row["now"]),
                 _value(row["change"]),
                 _interval(row),
                 verdict,
-                f"{change} {mark}".rstrip() if change != _UNKNOWN else _UNKNOWN,
+                _original(row),
             ]
         )
-    return text_table(rows)
+    return "\n".join([text_table(rows), *(f"({number}) {reason}" for reason, number in notes.items())])
+
+
+def _original(row: dict[Any, Any]) -> str:
+    """Say a change as the original did: in 2 digits, and a mark for any change at all."""
+    mark = row["original_mark"]
+    return f"{_text(row['original_change'])} {mark if isinstance(mark, str) else ''}".rstrip()
 
 
 def against(recordings: Recordings, baseline: Recordings, chosen: Sequence[Metric]) -> pd.DataFrame:

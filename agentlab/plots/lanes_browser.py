@@ -58,9 +58,11 @@ def _measured(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _why(tables: RunTables, column: str, why: str) -> str:
-    """Give the reason of the run's own summary, where there is one."""
-    told = tables.page[column].dropna() if len(tables.page) else ()
-    return next((str(code) for code in told), why)
+    """Give the reason of the run's own summary in words, where there is one."""
+    from ..frames.reasons import REASONS
+
+    told = [str(code) for code in tables.page[column].dropna()]
+    return next((REASONS.get(code, code) for code in told), why)
 
 
 def page_text(tables: RunTables) -> Lane:
@@ -205,7 +207,7 @@ def heap(tables: RunTables) -> Lane:
     known = np.isfinite(at) & np.isfinite(size)
     gaps = int((held["source"] == "gap").sum())
     if not known.any():
-        return Lane("heap", why="the heap was not sampled")
+        return Lane("heap", why="no sample of the heap at a known time")
     note = f"most: {words.value(float(size[known].max()))} MiB"
     note += f",\n{words.count(gaps, 'gap')}" if gaps else ""
     return Lane("heap", note=note, curve=Curve(HEAP, at[known], size[known]))
