@@ -27,10 +27,9 @@ async def kill_marked(marker: str) -> tuple[str, ...]:
     tuple of str
         What is still alive after 2 s, as ``"pid name"``.
     """
-    needle = f"{MARKER}={marker}".encode()
     alive: list[int] = []
     for _ in range(100):
-        alive = [int(p.name) for p in Path("/proc").glob("[0-9]*") if _carries(int(p.name), needle)]
+        alive = [int(p.name) for p in Path("/proc").glob("[0-9]*") if marked(int(p.name), marker)]
         if not alive:
             break
         for pid in alive:
@@ -40,9 +39,22 @@ async def kill_marked(marker: str) -> tuple[str, ...]:
     return tuple(watchdog.command_of(pid) for pid in alive)
 
 
-def _carries(pid: int, needle: bytes) -> bool:
+def marked(pid: int, marker: str) -> bool:
+    """Say whether a process runs and carries the marker.
+
+    Parameters
+    ----------
+    pid : int
+        Process.
+    marker : str
+        Value of :data:`MARKER`.
+
+    Returns
+    -------
+    bool
+    """
     try:
-        if needle not in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+        if f"{MARKER}={marker}".encode() not in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
             return False
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
     except OSError:

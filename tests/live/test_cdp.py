@@ -283,6 +283,21 @@ async def test_a_profile_in_use_is_left_alone_and_one_left_behind_is_taken():
             assert _owner(profile) is None
 
 
+async def test_nothing_stays_when_the_watchdog_was_killed():
+    with tempfile.TemporaryDirectory(prefix="own-") as folder:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tempfile, "tempdir", folder)
+            async with browsing() as (browser, children), await browser.page() as page:
+                await page.navigate("data:text/html,x")
+                processes = [psutil.Process(pid) for pid in (browser.pid, *descendants(browser.pid))]
+                os.kill(children.pid, signal.SIGKILL)
+                with pytest.raises(BrowserGone):
+                    await page.evaluate("new Promise(() => {})", timeout_s=5)
+        gone = lambda: not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in processes)  # noqa: E731
+        wait_until(gone, 5, "the browser is gone")
+        assert len(processes) > 4 and list(Path(folder).iterdir()) == []
+
+
 OWNER = """
 import asyncio
 from agentlab.wire.cdp import launch

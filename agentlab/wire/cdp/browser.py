@@ -6,12 +6,15 @@ import asyncio
 import contextlib
 import os
 import shutil
+import signal
 import socket
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
 from ...errors import BrowserGone, ConfigError, DriverError, StartupError
 from ..children import Child, Children
+from ..marked import marked
+from ..watchdog import descendants
 from .connection import CALL_S, Connection, Params
 from .page import Page
 
@@ -198,7 +201,8 @@ async def launch(
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(asyncio.shield(watching), 3)
         watching.cancel()
-        await child.terminate()
+        if await child.terminate() is None:
+            _kill(child.pid, children.marker)
         await _remove(folder)
 
 
@@ -269,6 +273,14 @@ async def _ready(child: Child, profile: Path, log: Path, start_s: float) -> tupl
         driver="webchat",
         phase="startup",
     )
+
+
+def _kill(pid: int, marker: str) -> None:
+    """End a browser whose watchdog was killed: its helpers have no marker, and write to the profile."""
+    if marked(pid, marker):
+        for one in (pid, *descendants(pid)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
 
 
 async def _remove(folder: Path) -> None:
