@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gzip
+import http.server
 import json
 import os
 import signal
@@ -283,14 +284,38 @@ async def test_a_profile_in_use_is_left_alone_and_one_left_behind_is_taken():
             assert _owner(profile) is None
 
 
-async def test_nothing_stays_when_the_watchdog_was_killed():
+@pytest.fixture
+def cached():
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            for name, value in (("Cache-Control", "max-age=600"), ("Content-Length", "1")):
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(b"x")
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+async def test_nothing_stays_when_the_watchdog_was_killed(cached):
     with tempfile.TemporaryDirectory(prefix="own-") as folder:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(tempfile, "tempdir", folder)
             async with browsing() as (browser, children), await browser.page() as page:
-                await page.navigate("data:text/html,x")
+                await page.navigate(
+                    f"http://127.0.0.1:{cached.server_port}/"
+                )  # its cache is written at the end
                 processes = [psutil.Process(pid) for pid in (browser.pid, *descendants(browser.pid))]
                 os.kill(children.pid, signal.SIGKILL)
+                await asyncio.sleep(0.3)  # the end is not at once, as mostly
                 with pytest.raises(BrowserGone):
                     await page.evaluate("new Promise(() => {})", timeout_s=5)
         gone = lambda: not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in processes)  # noqa: E731
