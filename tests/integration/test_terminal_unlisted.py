@@ -67,6 +67,14 @@ def test_its_sessions_take_input_and_nothing_is_left(tmp_path, tools, name):
     assert ours(tools) == []
 
 
+def test_a_daemon_that_is_not_up_after_a_fixed_time_is_told(tmp_path, tools, monkeypatch):
+    monkeypatch.setattr("agentlab.drivers.terminal.fleet.daemons", lambda *_: set())
+    [run] = record(tmp_path, DAEMONS[0])
+    [issue] = json.loads((run / "run.json").read_text())["issues"]
+    assert (issue["code"], issue["discard"]) == ("daemon_missing", False)
+    assert issue["detail"] == "not seen 0.6 s after the last prompt"
+
+
 @pytest.mark.parametrize("name", DAEMONS)
 @pytest.mark.parametrize("daemon, n", [("shared", 1), ("isolated", 2)])
 def test_its_daemons_are_in_the_sum_though_they_left_the_tree(tmp_path, name, daemon, n):

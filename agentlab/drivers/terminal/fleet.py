@@ -98,23 +98,25 @@ class Fleet:
                 code="never_ready",
             )
 
-    async def daemons_up(self, n: int) -> bool:
+    async def daemons_up(self, n: int, *, wait_s: float = DAEMON_S) -> bool:
         """Wait for the daemons that the agent is known to start after its prompt.
 
         Parameters
         ----------
         n : int
             How many homes there are: each has its own.
+        wait_s : float, default 30
+            Longest wait, s.
 
         Returns
         -------
         bool
-            False: fewer were seen in :data:`DAEMON_S`.
+            False: fewer were seen.
         """
         about = self._driver.about
         if about is None or about.daemon is None or self._driver.command is not None:
             return True
-        end = time.monotonic() + DAEMON_S
+        end = time.monotonic() + wait_s
         while len(daemons(self._children.pid, about.daemon_marks)) < n:
             if time.monotonic() > end:
                 return False

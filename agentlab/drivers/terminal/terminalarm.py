@@ -108,11 +108,12 @@ class TerminalArm:
         """Wait for memory to settle, and keep the sessions idle for as long as was asked."""
         driver = self._driver
         _mark(run, "settle")
-        if driver.settle == "plateau" and not await fleet.daemons_up(n_homes):
-            run.issue("daemon_missing", f"not seen within {DAEMON_S:g} s of the last prompt")
         if driver.settle != "plateau":
             await asyncio.sleep(driver.settle)
-        elif run.memory is not None:
+        wait_s = DAEMON_S if driver.settle == "plateau" else 0.0
+        if not await fleet.daemons_up(n_homes, wait_s=wait_s):
+            run.issue("daemon_missing", f"not seen {wait_s or driver.settle:g} s after the last prompt")
+        if driver.settle == "plateau" and run.memory is not None:
             wanted = {"window_s": driver.window_s, "tolerance": driver.tolerance, "cap_s": driver.cap_s}
             if not await run.memory.settled(**wanted):
                 run.issue("never_settled", f"still changing after {driver.cap_s:g} s")
