@@ -14,6 +14,7 @@ from .errors import ConfigError, InterruptedByUser
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 
 _METRICS = ("CACHE_HIT_RATE", "TTFT", "TURN_LATENCY")  # those of the notebook, and in its order
+_MEMORY_METRICS = ("MEM_SLOPE", "MEM_INTERCEPT")  # what all numbers of sessions give together
 #: What is measured on terminals: small agents that settle soon. The notebook 30_memory does it at leisure.
 _TOOLS, _SESSIONS, _BLOCKS, _WINDOW_S = ("codex", "pi"), (1, 2), 3, 1.5
 
@@ -120,7 +121,8 @@ def measure_memory(folder: Path, *, runs: int = _BLOCKS, seed: int = 7, say: Say
 
     for name in _TOOLS:
         install(name, say=say)
-    study = folder.absolute() / "studies" / "memory"
+    folder = folder.absolute()
+    study = folder / "studies" / "memory"
     arms = {name: Terminal(name, sessions=_SESSIONS, window_s=_WINDOW_S) for name in _TOOLS}
     waiting = Scenario("terminal", timeouts=Timeouts(start=60))
     n_runs = runs * len(_TOOLS) * len(_SESSIONS)
@@ -128,7 +130,7 @@ def measure_memory(folder: Path, *, runs: int = _BLOCKS, seed: int = 7, say: Say
         quiet = Quiet(wait_s=2, attempts=3)
         record(waiting, arms, runs=runs, seed=seed, to=study, quiet=quiet, progress="none").result()
     with _stage("report", say):
-        return report(study, folder / "memory.html", reference=_TOOLS[0])
+        return report(study, folder / "memory.html", metrics=_MEMORY_METRICS, reference=_TOOLS[0])
 
 
 def memory_text(folder: Path) -> str:
@@ -183,8 +185,9 @@ def _progress(study: Path, planned: int, say: Say, what: str) -> Generator[None]
     end = threading.Event()
 
     def watch() -> None:
-        done = 0
-        while not end.wait(0.5):
+        done, last = 0, False
+        while not last:
+            last = end.wait(0.5)  # and once more after the end
             now = sum(run["status"] in FINISHED for run in recorded(study))
             if now > done:
                 done = now
