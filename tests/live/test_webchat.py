@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from agentlab import ConfigError, Gateway, Scenario, ScriptedModel, Step, Timeouts, WebChat
 from agentlab.drivers.opencode.server import running_server
-from agentlab.drivers.webchat.page import OPENCODE
+from agentlab.drivers.webchat.page import OPENCODE, AppCounters
 from agentlab.drivers.webchat.webchatarm import WebChatArm
 from agentlab.engine.runlog import RunLog
 from agentlab.engine.slots import Slot
@@ -30,6 +30,10 @@ FOXES = "# Foxes\n\nA **fox** has `four` legs, see [more](http://x.y/z).\n\n" + 
 STEPS = [
     Step(when={"last_user_contains": "[hang]"}, text=FOXES, tokens_per_s=200, fault=Fault("hang", after=20)),
     Step(when={"last_user_contains": "[short]"}, text="Yes."),
+    Step(
+        when={"last_user_contains": "[code]"},
+        text="Look:\n\n```python\ndef f(x):\n    return x\n```\n\n" + FOXES,
+    ),
     Step(text=FOXES, tokens_per_s=200),
 ]
 #: All that the page's scripts fetch comes late, and so does what they build.
@@ -181,6 +185,16 @@ async def test_content_keeps_pictures_and_a_short_answer_ends_at_once(lab, tmp_p
     assert any(e["name"] == "Screenshot" for e in events)
     with pytest.raises(ConfigError, match="keep='content'"):
         await Recorded(lab, tmp_path / "b").make(WebChat("lab/m", preset="film"), "[short]")
+
+
+async def test_workers_of_a_page_behind_a_password_work(lab, tmp_path):
+    coloured = "document.querySelectorAll('pre.shiki span[style*=syntax]').length"
+    read = f"[{{metric: 'coloured', total: 0, max: 0, count: {coloured}}}]"
+    page = dataclasses.replace(OPENCODE, name="code", counters=AppCounters(begin="0", read=read))
+    run = Recorded(lab, tmp_path)
+    await run.make(WebChat(WebChat("lab/m").chat, page=page), "[code]")
+    assert run.log.state["issues"] == []
+    assert run.one("page.app_counters")["entries"][0]["count"] > 0  # its worker has got the colours' rules
 
 
 async def test_altered_answer_hidden_page_and_a_missing_category(lab, tmp_path):

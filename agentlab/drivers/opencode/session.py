@@ -9,7 +9,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from ...agents.base import split_model
 from ...errors import AgentExited, AgentlabError, DriverError, DriverTimeout
@@ -182,15 +182,19 @@ class OpenCodeSession:
         Returns
         -------
         dict
-            ``url`` of the server that serves the page, ``directory`` of the session, and the ``headers`` that
-            the browser has to send.
+            ``url`` of the server that serves the page, ``directory`` of the session, the ``headers`` that the
+            browser has to send, and ``login``, an address at which it learns name and password, or None.
         """
         info, _ = await self._api.call("GET", self._route)
-        headers = dict(self._api.headers)
+        headers, login = dict(self._api.headers), None
         if self._api.auth is not None:
-            login = base64.b64encode(":".join(self._api.auth).encode()).decode()
-            headers["Authorization"] = f"Basic {login}"
-        return {"url": self._api.url, "directory": info["directory"], "headers": headers}
+            told = base64.b64encode(":".join(self._api.auth).encode()).decode()
+            headers["Authorization"] = f"Basic {told}"
+            name, password = (quote(part, safe="") for part in self._api.auth)
+            server = urlsplit(self._api.url)
+            login = f"{server.scheme}://{name}:{password}@{server.netloc}/global/health"
+        about = {"url": self._api.url, "directory": info["directory"]}
+        return {**about, "headers": headers, "login": login}
 
     async def collect(self) -> None:
         """Read history and state of the session and its children: proof that outlasts the stream."""

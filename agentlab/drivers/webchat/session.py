@@ -38,7 +38,7 @@ class Chat(Protocol):
         ...
 
     async def web(self) -> Mapping[str, Any]:
-        """Return ``url`` of the app, ``directory`` of the session, and ``headers`` a browser has to send."""
+        """Return ``url`` of the app, ``directory`` of the session, ``headers`` to send, perhaps ``login``."""
         ...
 
 
@@ -135,7 +135,7 @@ async def open_page(
         stack.push_async_callback(_end, children, arm)
         browser = await stack.enter_async_context(_browser(driver, children, address, run))
         page = await stack.enter_async_context(await browser.page())
-        visit = await _visit(driver, browser, page, address, place["headers"], run)
+        visit = await _visit(driver, browser, page, address, place, run)
         await visit.ready(chat.id)
         recording = Recording(driver, page, visit, run, heard)
         try:
@@ -160,7 +160,7 @@ def _browser(
 
 
 async def _visit(
-    driver: WebChat, browser: Browser, page: Page, address: str, headers: Mapping[str, str], run: Run
+    driver: WebChat, browser: Browser, page: Page, address: str, place: Mapping[str, Any], run: Run
 ) -> Visit:
     shown, recorder = driver.shown, driver.recorder
     visit = Visit(page, shown, run)
@@ -170,7 +170,8 @@ async def _visit(
     scripts = (shown.prepare, counters, _PROBE if recorder.probe else "")
     await visit.open(
         address,
-        headers=headers,
+        headers=place["headers"],
+        login=place.get("login"),
         bypass=driver.service_worker == "bypass",
         scripts=tuple(script for script in scripts if script),
     )
