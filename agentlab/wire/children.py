@@ -129,9 +129,8 @@ class Children:
         self.survivors: tuple[str, ...] = ()
         self._children: dict[int, Child] = {}
         self._folders: list[Path] = []
-        self._exits: dict[
-            int, dict[str, Any]
-        ] = {}  # an exit may be told before the spawn's answer was handled
+        # An exit may be told before the spawn's answer was handled.
+        self._exits: dict[int, dict[str, Any]] = {}
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._count = 0
         self._buffer = b""
@@ -197,8 +196,7 @@ class Children:
         stderr : {"null", "stdout"} or path
             Where errors go.
         tty : str, optional
-            Path of a pseudo-terminal's slave: it becomes the controlling terminal, and input, output and
-            errors in place of the three above.
+            Path of a pseudo-terminal's slave: the controlling terminal, in place of the three above.
 
         Returns
         -------
@@ -284,7 +282,7 @@ class Children:
         if self._lost:
             self.survivors = await kill_marked(self.marker)
             for folder in self._folders:
-                await asyncio.to_thread(shutil.rmtree, folder, True)
+                shutil.rmtree(folder, ignore_errors=True)
         self._loop.remove_reader(self._sock)
         with contextlib.suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)  # also for copies of this process, which hold it open
