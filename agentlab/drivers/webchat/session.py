@@ -134,8 +134,9 @@ async def open_page(
         run.own(children.pid)
         stack.push_async_callback(_end, children, arm)
         browser = await stack.enter_async_context(_browser(driver, children, address, run))
+        await _log_in(browser, place.get("login"), run)
         page = await stack.enter_async_context(await browser.page())
-        visit = await _visit(driver, browser, page, address, place, run)
+        visit = await _visit(driver, browser, page, address, place["headers"], run)
         await visit.ready(chat.id)
         recording = Recording(driver, page, visit, run, heard)
         try:
@@ -159,8 +160,18 @@ def _browser(
     )
 
 
+async def _log_in(browser: Browser, login: str | None, run: Run) -> None:
+    """Let the browser learn a password: what workers of a page ask for gets no headers of ours.
+
+    In a page of its own, as a trace tells of all documents of the recorded one.
+    """
+    if login is not None:
+        async with await browser.page() as door:
+            await door.navigate(login, timeout_s=run.scenario.timeouts.start)
+
+
 async def _visit(
-    driver: WebChat, browser: Browser, page: Page, address: str, place: Mapping[str, Any], run: Run
+    driver: WebChat, browser: Browser, page: Page, address: str, headers: Mapping[str, str], run: Run
 ) -> Visit:
     shown, recorder = driver.shown, driver.recorder
     visit = Visit(page, shown, run)
@@ -170,8 +181,7 @@ async def _visit(
     scripts = (shown.prepare, counters, _PROBE if recorder.probe else "")
     await visit.open(
         address,
-        headers=place["headers"],
-        login=place.get("login"),
+        headers=headers,
         bypass=driver.service_worker == "bypass",
         scripts=tuple(script for script in scripts if script),
     )

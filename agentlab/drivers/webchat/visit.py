@@ -61,13 +61,7 @@ class Visit:
         return self._shown.stream is None or bool(self._open)
 
     async def open(
-        self,
-        address: str,
-        *,
-        headers: Mapping[str, str],
-        login: str | None,
-        bypass: bool,
-        scripts: tuple[str, ...],
+        self, address: str, *, headers: Mapping[str, str], bypass: bool, scripts: tuple[str, ...]
     ) -> None:
         """Open the page.
 
@@ -77,8 +71,6 @@ class Visit:
             Where to.
         headers : mapping
             Sent with each request of the page.
-        login : str or None
-            Address with name and password: what workers of the page ask for gets no headers of ours.
         bypass : bool
             Whether its service worker is passed by.
         scripts : tuple of str
@@ -90,8 +82,6 @@ class Visit:
             It cannot be opened.
         """
         page, limit = self._page, self._run.scenario.timeouts.start
-        if login is not None:  # before there are headers: a browser keeps only the login that it is asked for
-            await page.navigate(login, timeout_s=limit)
         page.on("Network.responseReceived", self._responded)
         page.on("Network.webSocketHandshakeResponseReceived", self._shaken)
         page.on("Network.webSocketCreated", self._created)
