@@ -73,7 +73,8 @@ def test_tasks_agree_with_a_naive_reading(recs):
         assert (row["n_tasks"], row["n_long_tasks"]) == (len(stream), len(long))
         assert row["longest_ms"] == max(stream)
         assert row["tbt_ms"] == pytest.approx(sum(length - 50 for length in long))
-        assert len(run.table("tasks")) == len(own) == len(read_tasks(run.path / "trace.json.gz"))
+        table = run.table("tasks")  # those still open at the end have no length
+        assert (~table["open"]).sum() == len(own) and len(table) == len(read_tasks(run.path / "trace.json.gz"))
         everything = [e["dur"] / 1000 for e in tasks if e["dur"] > 0]
         assert row["original_tasks"] == len(everything) > 3 * len(own)
         assert row["original_long_total_ms"] == pytest.approx(sum(d for d in everything if d >= 50))
@@ -106,8 +107,8 @@ def test_time_of_its_own_sums_to_what_the_thread_did(recs):
         tasks = run.table("tasks").query("phase == 'stream'")["duration_ms"].sum()
         assert events["self_ms"].sum() == pytest.approx(tasks, rel=0.01)
         assert events["total_ms"].sum() > 1.5 * events["self_ms"].sum(), "what lies inside counts again"
-        beyond = tasks - row["busy_s"] * 1000  # of a task that was running when the stream ended
-        assert 0 <= beyond < row["longest_ms"]
+        beyond = tasks - row["busy_s"] * 1000  # of tasks that were running when the stream began or ended
+        assert abs(beyond) < row["longest_ms"]
 
 
 def test_every_piece_of_the_answer_stood_on_the_page(recs):
