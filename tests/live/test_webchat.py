@@ -139,7 +139,9 @@ async def test_a_recording_holds_all_of_it_and_passes_its_gates(lab, tmp_path):
     samples = run.events("page.sample")
     assert [s["at"] for s in samples[:1] + samples[-1:]] == ["begin", "end"] and len(samples) > 2
     assert samples[-1]["thread_s"] > samples[0]["thread_s"] and samples[-1]["heap_bytes"] > 1e6
-    assert run.one("page.gc")["nodes"] < samples[-1]["nodes"]
+    kept_before, kept_after = run.events("page.gc")
+    assert kept_before["t"] < window["begin_ns"] < window["end_ns"] < kept_after["t"]
+    assert kept_after["nodes"] < samples[-1]["nodes"]
 
     rows = [row for event in run.events("page.dom") for row in event["rows"]]
     assert [row[0] for row in rows] == sorted(row[0] for row in rows)

@@ -16,7 +16,7 @@ from . import counters
 from .evidence import Evidence
 from .gates import Gates, shows
 from .listening import Listening
-from .samples import Sampler, named, read_metrics
+from .samples import Sampler, collect
 from .typist import Typist
 from .visit import Visit
 
@@ -80,6 +80,7 @@ class Recording:
         await self._visit.read_origin()  # of the document that is watched
         answer = f"{_WATCH.strip()}({json.dumps(shown.answer)}, {json.dumps(shown.message)}), 0"
         await self._page.evaluate(answer, world=self._world)
+        await collect(self._page, self._run, timeout_s=10.0)  # what is kept is compared with what is left now
         await self._evidence.begin()
         if self._driver.recorder.probe:
             await self._page.evaluate("__agentlabProbe.clear()")
@@ -184,9 +185,7 @@ class Recording:
         """Look at memory after a collection, and at the page's frames; both lie outside the window."""
         self._until = time.monotonic() + _PATIENCE_S
         with contextlib.suppress(DriverError):
-            await self._page.call("HeapProfiler.collectGarbage", timeout_s=self._left_s())
-            metrics = await read_metrics(self._page, timeout_s=self._left_s())
-            self._run.emit("page.gc", t=round(metrics["Timestamp"] * 1e9), **named(metrics))
+            await collect(self._page, self._run, timeout_s=self._left_s())
             alive = await self._page.evaluate(
                 f"agentlab.alive({_ALIVE_MS})", world=self._world, timeout_s=_ASK_S + 5
             )

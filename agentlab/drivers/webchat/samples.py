@@ -58,6 +58,23 @@ def named(metrics: dict[str, Any]) -> dict[str, Any]:
     return {ours: metrics[theirs] for theirs, ours in _KEYS.items() if theirs in metrics}
 
 
+async def collect(page: Page, run: Run, *, timeout_s: float) -> None:
+    """Force a garbage collection and tell the counters of what is left; outside of the window.
+
+    Parameters
+    ----------
+    page : Page
+        The page.
+    run : Run
+        Where they go.
+    timeout_s : float
+        Longest wait for each of the two, s.
+    """
+    await page.call("HeapProfiler.collectGarbage", timeout_s=timeout_s)
+    metrics = await read_metrics(page, timeout_s=timeout_s)
+    run.emit("page.gc", t=round(metrics["Timestamp"] * 1e9), **named(metrics))
+
+
 class Sampler:
     """Sample a page while it is recorded.
 
