@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -24,3 +26,9 @@ def lives(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def n_open_files() -> int:
+    """Count this process's descriptors, without those of earlier tests' garbage."""
+    gc.collect()
+    return len(os.listdir("/proc/self/fd"))

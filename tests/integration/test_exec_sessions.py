@@ -17,6 +17,7 @@ import pytest
 from agentlab.drivers.exec import ExecResult, ExecSessions, ExecutionControl, ladder
 from agentlab.errors import ConfigError, DriverError, StartupError
 from agentlab.wire.procid import ProcessId
+from tests.waiting import n_open_files
 
 BOTH = pytest.mark.parametrize("tty", [True, False], ids=["tty", "pipes"])
 
@@ -550,20 +551,20 @@ async def test_without_the_watchdog_whoever_hides_its_marker_ends_too(tmp_path: 
 
 
 async def test_nothing_stays_open(tmp_path: Path):
-    before = len(os.listdir("/proc/self/fd"))
+    before = n_open_files()
     async with ExecSessions(env={"HOME": str(tmp_path)}) as sessions:
-        open_ = len(os.listdir("/proc/self/fd"))
+        open_ = n_open_files()
         for tty in (True, False):
             for command in ("true", "seq 10000", "(sleep 0.05; echo late) &", "sleep 60"):
                 result = await sessions.run(command, tty=tty, yield_s=0.1)
                 await sessions.close(result.session)
         del result
-        assert len(os.listdir("/proc/self/fd")) == open_
+        assert n_open_files() == open_
         await sessions.run("sleep 60", yield_s=0.1)
         await sessions.run("sleep 60", tty=False, yield_s=0.1)
     assert list(tmp_path.glob("agentlab-*")) == []
     assert threading.active_count() == 1 or "agentlab-exec" not in {t.name for t in threading.enumerate()}
-    assert len(os.listdir("/proc/self/fd")) <= before + 2  # spools of what nobody asked for
+    assert n_open_files() <= before + 2  # spools of what nobody asked for
 
 
 # -- limits and refusals

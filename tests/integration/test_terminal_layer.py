@@ -21,6 +21,7 @@ from agentlab.wire.probe import probe
 from agentlab.wire.pty import Pty, PtyReader
 from agentlab.wire.ptyfile import read_pty
 from agentlab.wire.vterm import VirtualTerminal, stamp
+from tests.waiting import n_open_files
 
 ENV = {"PATH": os.environ["PATH"], "TERM": "xterm-256color"}
 
@@ -316,11 +317,11 @@ def test_a_terminal_that_is_read_by_nobody_any_more_can_be_closed() -> None:
 
 
 def test_the_thread_and_its_descriptors_go_with_the_context() -> None:
-    before = len(os.listdir("/proc/self/fd"))
+    before = n_open_files()
     for _ in range(5):
         with PtyReader() as reader, VirtualTerminal(reader):
             pass
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert n_open_files() == before
 
 
 def test_a_pseudo_terminal_begins_cooked() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from agentlab.drivers.exec.result import bounded
 from agentlab.drivers.exec.spool import Spool, Stamps
+from tests.waiting import n_open_files
 
 
 def test_each_byte_is_given_out_once(tmp_path: Path):
@@ -23,13 +24,13 @@ def test_each_byte_is_given_out_once(tmp_path: Path):
 
 
 def test_the_file_has_no_name_and_is_closed_with_the_last_reference(tmp_path: Path):
-    before = len(os.listdir("/proc/self/fd"))
+    before = n_open_files()
     spool = Spool(tmp_path)
     assert list(tmp_path.iterdir()) == []
-    assert len(os.listdir("/proc/self/fd")) == before + 1
+    assert n_open_files() == before + 1
     del spool
     gc.collect()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert n_open_files() == before
 
 
 def test_a_named_file_is_private_and_never_overwritten(tmp_path: Path):

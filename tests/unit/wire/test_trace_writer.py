@@ -8,6 +8,7 @@ import pytest
 
 from agentlab.errors import RecordingError
 from agentlab.wire.cdp.tracing import TraceWriter
+from tests.waiting import n_open_files
 
 LINES = b'{"traceEvents":[\n' + b",\n".join(b'{"name":"e%d","ph":"X"}' % i for i in range(9)) + b"]}"
 
@@ -27,14 +28,14 @@ def test_a_stream_that_is_cut_leaves_good_json(tmp_path):
 
 
 def test_a_full_disk_is_named_and_leaves_no_file_open():
-    before = len(os.listdir("/proc/self/fd"))
+    before = n_open_files()
     writer = TraceWriter(Path("/dev/full"))
     with pytest.raises(RecordingError, match="/dev/full cannot be written: No space left"):
         for _ in range(2000):
             writer.feed(os.urandom(2000).hex().encode().join([b'{"a":"', b'"},\n']))
     with pytest.raises(RecordingError, match="No space left"):
         writer.close()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert n_open_files() == before
 
 
 def test_closing_waits_for_what_is_being_written(tmp_path):
