@@ -1,4 +1,4 @@
-"""Read a whole JSON file as plain data, and write one anew, with errors that name it."""
+"""Read a whole JSON file as plain data, and write a file anew, with errors that name it."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def read_json(path: Path) -> dict[str, Any]:
         raise RecordingError(f"{path} is damaged: {error}") from None
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file anew; it appears whole or stays what it was.
 
     Parameters
     ----------
     path : Path
         File; its folder exists.
-    text : str
-        All of it.
+    content : str or bytes
+        All of it; text as UTF-8.
 
     Raises
     ------
@@ -54,8 +54,8 @@ def write_whole(path: Path, text: str) -> None:
     """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with part.open("w", encoding="utf-8") as file:
-            file.write(text)
+        with part.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)

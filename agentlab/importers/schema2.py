@@ -11,10 +11,10 @@ import msgspec
 from msgspec import UNSET, UnsetType, field
 
 from ..errors import ImportFormatError
-from ..frames.build import known
 from ..frames.evidence import Issue, RunInfo
 from ..frames.values import as_text, share, total
 from .discard_texts import CLEANUP, to_issue
+from .report_rows import report_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,11 +173,7 @@ class CacheReport:
         -------
         pandas.DataFrame
         """
-        table, rows = known(name), _ROWS.get(name)
-        pairs = zip(self._report.runs, self.runs, strict=True)
-        return table.frame(
-            {**info.key(), **row} for run, info in pairs for row in (rows(run, info) if rows else ())
-        )
+        return report_table(name, _ROWS, zip(self._report.runs, self.runs, strict=True))
 
     def _info(self, run: _Run, stored: dict[str, Any]) -> RunInfo:
         comparison = self._report.comparison

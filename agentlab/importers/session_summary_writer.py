@@ -7,7 +7,6 @@ is null; intervals, frames and everything of the page's own thread have no place
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import json
 import os
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, RecordingError
 from ..frames.evidence import EVENTS, read_events
+from ..jsonfile import write_whole
 from .session_summary import FIELDS, MIB, NAME, PROFILE, SUMMARY
 
 if TYPE_CHECKING:
@@ -63,21 +63,11 @@ def write(run: Recording, folder: str | os.PathLike[str]) -> list[Path]:
             raise ConfigError(f"{folder / name} exists; choose another folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, data in files.items():
-            _replace(folder / name, data)
     except OSError as error:
         raise RecordingError(f"{folder} cannot be written: {error.strerror}") from error
+    for name, data in files.items():
+        write_whole(folder / name, data)
     return [folder / name for name in files]
-
-
-def _replace(path: Path, data: bytes) -> None:
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(path)
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink()
 
 
 def summary(run: Recording) -> dict[str, Any]:

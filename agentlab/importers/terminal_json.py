@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..errors import ImportFormatError
-from ..frames.build import known
 from ..frames.evidence import Issue, RunInfo
+from .report_rows import report_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,11 +154,7 @@ class TerminalReport:
         -------
         pandas.DataFrame
         """
-        table, rows = known(name), _ROWS.get(name)
-        pairs = zip(self._report.runs, self.runs, strict=True)
-        return table.frame(
-            {**info.key(), **row} for run, info in pairs for row in (rows(run, info) if rows else ())
-        )
+        return report_table(name, _ROWS, zip(self._report.runs, self.runs, strict=True))
 
     def _infos(self, about: dict[str, Any], stored: list[dict[str, Any]]) -> Iterator[RunInfo]:
         counts: dict[str, int] = {}
