@@ -24,8 +24,8 @@ from ..errors import (
     MissingExtra,
     RecordingError,
 )
+from .commands import make_parser
 from .outcome import DONE, FAILED, INTERRUPTED, USAGE, say
-from .parser import make_parser
 from .shell import ShellWords
 
 __all__ = ["main"]

@@ -1,4 +1,4 @@
-"""The parser of all commands."""
+"""A parser that does not guess, and the converters of its values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 import re
 from typing import Any, NoReturn
 
-from .. import __version__
 from ..errors import ConfigError
 from .shell import in_shell
 
@@ -61,42 +60,3 @@ def whole(least: int) -> Any:  # noqa: ANN401
         return int(text)
 
     return convert
-
-
-def make_parser() -> Parser:
-    """Return the parser; each command's options come from its own module.
-
-    Returns
-    -------
-    Parser
-    """
-    from . import attach, check, compare, completion, demo, doctor, export, gateway, install, record, report
-
-    parser = Parser(
-        prog="agentlab",
-        description="Measure coding agents: real runs, kept evidence, honest intervals.",
-        epilog="Exit codes: 0 done, 1 a budget or check failed, 2 wrong usage, 3 measured but nothing "
-        "eligible, 130 interrupted. Completion of commands, options, studies and arms: "
-        "agentlab completion bash --help",
-    )
-    parser.add_argument("--version", action="version", version=f"agentlab {__version__}")
-    shared = Parser(add_help=False)
-    shared.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for module in (
-        demo,
-        doctor,
-        install,
-        record,
-        attach,
-        gateway,
-        compare,
-        check,
-        report,
-        export,
-        completion,
-    ):
-        module.add(commands, shared)
-    for command in commands.choices.values():
-        command.set_defaults(parser=command)
-    return parser

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import agentlab
-from agentlab.cli.parser import make_parser
+from agentlab.cli.commands import make_parser
 
 ROOT = Path(__file__).parents[2]
 

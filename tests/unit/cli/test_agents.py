@@ -12,7 +12,7 @@ from agentlab import cli
 from agentlab.agents.catalogue import AGENTS
 from agentlab.cli.agents_arms import NAMES, agent_arms, shipped_workspace
 from agentlab.cli.agents_table import agents_table
-from agentlab.cli.parser import make_parser
+from agentlab.cli.commands import make_parser
 from agentlab.cli.scenarios import CACHE_PROBE, TASK
 from agentlab.errors import ConfigError
 

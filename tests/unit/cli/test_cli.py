@@ -234,6 +234,6 @@ def test_the_parser_is_made_without_anything_heavy():
         "asyncio",
         "argcomplete",
     ]
-    code = "import sys; from agentlab.cli.parser import make_parser; make_parser(); print(*sys.modules)"
+    code = "import sys; from agentlab.cli.commands import make_parser; make_parser(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not set(heavy) & set(done.stdout.split())

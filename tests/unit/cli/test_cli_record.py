@@ -10,7 +10,7 @@ import pytest
 
 import agentlab as al
 from agentlab import cli
-from agentlab.cli.parser import make_parser
+from agentlab.cli.commands import make_parser
 from agentlab.cli.scenarios import CACHE_PROBE, CACHE_REPORT, scenario_of
 from agentlab.errors import ConfigError, InterruptedByUser
 

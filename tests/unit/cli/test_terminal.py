@@ -10,7 +10,7 @@ import pytest
 
 import agentlab as al
 from agentlab import cli
-from agentlab.cli.parser import make_parser
+from agentlab.cli.commands import make_parser
 from agentlab.cli.terminal import terminal_arms
 from agentlab.cli.terminal_watch import rewritten
 from agentlab.cli.text_table import text_table

@@ -11,7 +11,7 @@ import pytest
 import agentlab as al
 from agentlab import cli
 from agentlab.cli.budgets import budget_table, verdict_table
-from agentlab.cli.parser import make_parser
+from agentlab.cli.commands import make_parser
 from agentlab.cli.webchat import PROMPT, budgets_of, webchat_arms
 from agentlab.errors import ConfigError
 from agentlab.reporting.webpages import page_readings
