@@ -45,7 +45,8 @@ class Link:
     retry_of : int or None
         Number of the request that it repeats.
     follows : int or None
-        Number of the request that it is compared with.
+        Number of the request that it is compared with: for a repeat the one before what it repeats, since
+        with that one it would share all.
     """
 
     chain: str | None = None
@@ -73,8 +74,11 @@ class _Head:
     canonical: Canonical
     tools: str
     has_tools: bool
-    chain: str | None
-    attempt: int
+    link: Link = dataclasses.field(default_factory=Link)
+
+    @property
+    def chain(self) -> str | None:
+        return self.link.chain
 
     @property
     def system(self) -> Segment:
@@ -112,21 +116,19 @@ class Chains:
         self._conversations[conversation] = heads
         if len(self._conversations) > _MAX_CONVERSATIONS:
             self._conversations.popitem(last=False)
-        new = _Head(number, request.canonical, request.tool_names_hash, bool(request.tools), None, 1)
+        new = _Head(number, request.canonical, request.tool_names_hash, bool(request.tools))
         before = next((head for head in heads if head.canonical.data == new.canonical.data), None)
         if before is not None:
-            new = dataclasses.replace(new, chain=before.chain, attempt=before.attempt + 1)
-            change = compare(before.canonical, new.canonical)
-            link = Link(new.chain, new.attempt, change, before.number, before.number)
+            again = {"attempt": before.link.attempt + 1, "retry_of": before.number}
+            link = dataclasses.replace(before.link, **again)
         else:
             aside = side_job(request)
             before = _before(new, heads, aside)
-            chain = aside or (before.chain if before else _label(new, heads))
-            new = dataclasses.replace(new, chain=chain)
-            link = Link(chain)
+            link = Link(aside or (before.chain if before else _label(new, heads)))
             if before is not None:
                 change = compare(before.canonical, new.canonical)
-                link = Link(chain, change=change, follows=before.number)
+                link = dataclasses.replace(link, change=change, follows=before.number)
+        new = dataclasses.replace(new, link=link)
         if before is not None and before.chain == new.chain:
             heads.remove(before)
         heads.append(new)

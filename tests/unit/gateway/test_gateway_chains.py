@@ -45,6 +45,21 @@ def test_a_chain_grows_and_its_repeats_are_counted() -> None:
     assert say("a", "b", "c").attempt == 1
 
 
+def test_a_repeat_is_compared_with_what_came_before_the_request_that_it_repeats() -> None:
+    """Else a broken prefix would be hidden where the request that broke it was answered with a 429."""
+    say = Talk()
+    say("a")
+    broken = say("a", "b", system="z")
+    again, third = say("a", "b", system="z"), say("a", "b", system="z")
+    assert broken.change is not None and broken.change.lost_bytes > 0
+    assert again.change == third.change == broken.change
+    assert (again.follows, again.retry_of, third.follows, third.retry_of) == (1, 2, 1, 3)
+    grown = say("a", "b", "c", system="z")
+    assert grown.follows == 4 and grown.change is not None and grown.change.append_only
+    first = Talk()
+    assert (first("a").change, first("a").change, first("a").attempt) == (None, None, 3)
+
+
 def test_a_changed_system_text_or_tool_set_stays_in_its_chain() -> None:
     say = Talk()
     say("a")
