@@ -35,8 +35,10 @@ from agentlab.agents import catalogue
 from agentlab.agents.base import Agent, Ask, Setup, environment
 from agentlab.agents.pi import PiReader
 from agentlab.drivers.agentcli.network import loopback
-from agentlab.errors import GatewayError, StartupError
+from agentlab.drivers.agentcli.stdout import Stdout
+from agentlab.errors import GatewayError, RecordingError, StartupError
 from agentlab.wire.children import Children
+from agentlab.wire.jsonl import JSONLines
 
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 PRELUDE = """
@@ -369,3 +371,55 @@ def test_an_agents_own_words_are_no_way_out_for_text(standin, tmp_path):
     result = one(recs, "result")
     assert (result["status"], result["reason"], result["stop"]) == ("error", "other", "other")
     assert "Zweitaktgemisch" not in json.dumps(events(recs))
+
+
+def test_all_that_it_writes_is_kept_but_the_token(standin, tmp_path):
+    """Byte for byte over both turns: no JSON, no UTF-8, no newline, and a token that comes in two reads."""
+    driver = standin("""
+        key = os.environ["KEY"]
+        say(type="session", id="s")
+        sys.stdout.buffer.write(b"\\xff\\x00 no text\\r\\n half of a line: " + key[:7].encode())
+        sys.stdout.flush()
+        time.sleep(0.2)
+        sys.stdout.buffer.write(key[7:].encode() + b" " + key[:9].encode() + b"\\n")
+        end(ask())
+        sys.stdout.write("no newline, turn " + sys.argv[1] + " " + key[:5])
+    """)
+    recs = study(driver, tmp_path / "s", turns=2, keep="content")
+    file = Path(recs[0].path) / "stdout.jsonl"
+    assert file.stat().st_mode & 0o777 == 0o600
+    kept = file.read_bytes()
+    told = [event for event in events(recs) if event["kind"] == "output"]
+    first, second = (kept[event["kept_at"] :][: event["n_bytes"]] for event in told)
+    assert kept == first + b"\n" + second
+    assert first.startswith(b'{"type": "session", "id": "s"}\n\xff\x00 no text\r\n half of a line: ***')
+    n = len(first.split(b": ")[3].split(b" ")[0])
+    assert b" half of a line: " + b"*" * n + b" " in second
+    assert b"no newline, turn 1 " in first and b"no newline, turn 2 " in second[-30:]
+    lines = JSONLines()
+    kinds = [record.data["type"] for record in lines.feed(second, t=1) + lines.close()]
+    assert kinds == ["session", "message_start", "message_end"]
+    assert lines.n_records == told[1]["n_records"] and lines.n_foreign == told[1]["n_foreign"]
+
+
+def test_a_disk_that_is_full_ends_the_study_at_once(standin, tmp_path, monkeypatch):
+    """Nobody reads on, so that the agent would wait for its pipe until the turn's time-out."""
+
+    def full(self: Stdout, data: bytes) -> None:
+        raise RecordingError("stdout.jsonl cannot be written: No space left on device")
+
+    monkeypatch.setattr(Stdout, "write", full)
+    driver = standin("while True: say(filler='x' * 1000)")
+    began = time.monotonic()
+    with pytest.raises(RecordingError, match="No space left"):
+        study(driver, tmp_path / "s", keep="content")
+    assert time.monotonic() - began < 8
+
+
+def test_numbers_keep_nothing_that_it_writes(standin, tmp_path):
+    driver = standin('say(type="session", id="s"); print("Zweitaktgemisch"); end(ask())')
+    recs = study(driver, tmp_path / "s")
+    folder = Path(recs[0].path)
+    assert sorted(file.name for file in folder.iterdir()) == ["events.jsonl", "gateway.jsonl", "run.json"]
+    assert "kept_at" not in one(recs, "output")
+    assert not any(b"Zweitaktgemisch" in file.read_bytes() for file in folder.iterdir())

@@ -107,7 +107,7 @@ class Evidence:
             fields |= {"n_connections": len(watch.seen)} if watch.readable else {"reason": "unreadable"}
         self.emit("outward", **fields)
 
-    def output(self, lines: JSONLines, errors: Path) -> None:
+    def output(self, lines: JSONLines, errors: Path, kept_at: int | None) -> None:
         """Record how much it wrote, and of what kind."""
         said, size = b"", 0
         with contextlib.suppress(OSError), errors.open("rb") as file:
@@ -122,6 +122,7 @@ class Evidence:
             n_foreign=lines.n_foreign,
             n_dropped=lines.n_dropped,
             unterminated=lines.unterminated,
+            kept_at=kept_at,
             stderr_bytes=size,
         )
 

@@ -96,6 +96,7 @@ async def follow(
     lines: JSONLines,
     on_record: Callable[[Record], None],
     *,
+    keep: Callable[[bytes], None],
     timeouts: Timeouts,
     busy_since: Callable[[], float],
 ) -> Cut | None:
@@ -109,6 +110,8 @@ async def follow(
         Reads its output.
     on_record : callable
         Gets each object.
+    keep : callable
+        Gets all bytes as they come, before they are read.
     timeouts : Timeouts
         ``prompt`` and ``stall`` hold.
     busy_since : callable
@@ -120,7 +123,7 @@ async def follow(
         Why it was killed; None: it ended by itself.
     """
     heard = [time.monotonic()]
-    reading = asyncio.create_task(_read(child, lines, on_record, heard))
+    reading = asyncio.create_task(_read(child, lines, on_record, keep, heard))
     waiting = asyncio.create_task(child.wait())
     began = time.monotonic()
     cut: Cut | None = None
@@ -130,6 +133,8 @@ async def follow(
             now = time.monotonic()
             if waiting.done():
                 break
+            if reading.done():
+                reading.result()  # the disk is full: it would wait for ever to be read
             busy_s = busy_since()  # raises once the gateway is gone
             if now - began > timeouts.prompt:
                 cut = "timeout"
@@ -140,7 +145,7 @@ async def follow(
                 break
         await asyncio.wait([reading], timeout=_DRAIN_S)
         if reading.done():
-            reading.result()  # the disk may be full
+            reading.result()
     finally:
         reading.cancel()
         waiting.cancel()
@@ -151,11 +156,16 @@ async def follow(
 
 
 async def _read(
-    child: Child, lines: JSONLines, on_record: Callable[[Record], None], heard: list[float]
+    child: Child,
+    lines: JSONLines,
+    on_record: Callable[[Record], None],
+    keep: Callable[[bytes], None],
+    heard: list[float],
 ) -> None:
     assert child.stdout is not None
     while data := await child.stdout.read(1 << 18):
         stamp = time.monotonic_ns()
         heard[0] = stamp / 1e9
+        keep(data)
         for record in lines.feed(data, t=stamp):
             on_record(record)

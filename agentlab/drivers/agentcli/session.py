@@ -16,6 +16,7 @@ from ..base import LiveGateway, Run
 from .evidence import Evidence, word
 from .network import Loopback
 from .process import Watch, follow
+from .stdout import Stdout
 from .verdict import Cut, Verdict, judge
 
 #: Linux passes at most 128 KiB in one argument.
@@ -75,6 +76,8 @@ class CLISession:
         self._reader = agent.reader()
         self._environment = agent.prepare(setup)
         self._evidence = Evidence(run, setup.token)
+        folder = run.content_folder
+        self._stdout = Stdout(None if folder is None else folder / "stdout.jsonl", setup.token)
         self._result: dict[str, Any] = {"status": "stopped", "reason": "no_turn"}
         if network is not None:
             network.on_lookup = self._evidence.lookup
@@ -116,13 +119,14 @@ class CLISession:
         )
         watch = Watch(child, outward=self._network is None)
         evidence.emit("process.begin", watch.samples[0][0], turn=evidence.turn, n_arguments=len(argv))
-        lines = JSONLines()
+        lines, kept_at = JSONLines(), self._stdout.begin()
         sampling = asyncio.create_task(watch.run())
         try:
             cut = await follow(
                 child,
                 lines,
                 self._on_record,
+                keep=self._stdout.write,
                 timeouts=self._run.scenario.timeouts,
                 busy_since=self._gateway.quiet_s if self._gateway else lambda: float("inf"),
             )
@@ -133,7 +137,9 @@ class CLISession:
             raise
         finally:
             sampling.cancel()
-        await self._conclude(child, lines, watch, errors, cut, sent)
+            self._stdout.end()
+            evidence.output(lines, errors, kept_at)
+        await self._conclude(child, watch, cut, sent)
 
     def _command(self, text: str) -> tuple[list[str], Path | None]:
         agent = self._agent
@@ -161,9 +167,7 @@ class CLISession:
         if self._reader.session is not None:
             self._evidence.open(self._reader.session)
 
-    async def _conclude(
-        self, child: Child, lines: JSONLines, watch: Watch, errors: Path, cut: Cut | None, sent: int
-    ) -> None:
+    async def _conclude(self, child: Child, watch: Watch, cut: Cut | None, sent: int) -> None:
         evidence, over = self._evidence, _stamp(child)
         watch.end(over, child.cost.get("cpu_s"))
         for note in self._reader.finish(self._setup):
@@ -179,7 +183,6 @@ class CLISession:
         verdict = judge(outcome, ending=ending, cut=cut, exit_code=child.returncode, requests=requests)
         evidence.first_request(watch, requests)
         evidence.outward(watch, "open" if self._network is None else "loopback")
-        evidence.output(lines, errors)
         self._finish(verdict, outcome, child, n_processes=watch.n_processes)
         if verdict.status == "answered" and self._gateway is not None:
             self._check_proof(requests)
@@ -240,6 +243,7 @@ class CLISession:
 
     def close(self) -> None:
         """Say what became of the run; its processes have ended."""
+        self._stdout.close()
         if self._network is not None:
             self._network.on_lookup = None
         evidence = self._evidence
