@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
-from .completing import completes, metrics, studies
+from .completing import REPORTS, completes, metrics, studies
 from .study import Group
 from .text_table import text_table
 
@@ -82,6 +82,32 @@ def metric_named(name: str) -> Metric:
 
     capitals = name.upper().replace("-", "_")
     return named(capitals if capitals in names() else name)
+
+
+def metrics_named(names: Iterable[str]) -> list[Metric]:
+    """Find metrics, also those that go by one name together.
+
+    Parameters
+    ----------
+    names : iterable of str
+        E.g. ``ttft`` or ``CACHE_REPORT``.
+
+    Returns
+    -------
+    list of Metric
+
+    Raises
+    ------
+    ConfigError
+        There is none of a name.
+    """
+    from .. import metrics
+
+    chosen: list[Metric] = []
+    for name in names:
+        report = name.upper().replace("-", "_")
+        chosen.extend(getattr(metrics, report) if report in REPORTS else [metric_named(name)])
+    return chosen
 
 
 def budget_table(found: pd.DataFrame) -> str:

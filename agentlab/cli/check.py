@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from ..errors import ConfigError
-from .budgets import add_budgets, against, budget_table, metric_named, verdict_table
+from .budgets import add_budgets, against, budget_table, metrics_named, verdict_table
 from .completing import completes, metrics, studies
 from .outcome import FAILED, judge
 from .parser import Parser
@@ -72,7 +72,7 @@ def _run(options: argparse.Namespace) -> int:
     good = True
     if options.baseline is not None:
         named = options.metric or first_metrics(Runs(recordings))
-        found = against(recordings, load(options.baseline), [metric_named(name) for name in named])
+        found = against(recordings, load(options.baseline), metrics_named(named))
         print(verdict_table(found))
     if options.budget:
         checked = check(recordings, dict(options.budget))

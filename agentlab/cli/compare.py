@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
-from .budgets import metric_named
-from .completing import REPORTS, arms, completes, metrics, studies
+from .budgets import metrics_named
+from .completing import arms, completes, metrics, studies
 from .outcome import judge
 
 if TYPE_CHECKING:
     from ..recording import Recordings
-    from ..stats.metrics import Metric
 
 _METRICS = ("TTFT", "TURN_LATENCY", "CACHE_HIT_RATE")  # of a study without any
 
@@ -63,7 +62,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
 
 
 def _run(options: argparse.Namespace) -> int:
-    from .. import metrics
     from ..recording import load
     from ..stats.compare import compare
     from ..stats.first import first_metrics
@@ -71,10 +69,7 @@ def _run(options: argparse.Namespace) -> int:
     from ..widgets.cards import estimates_card
 
     recordings = _chosen(load(options.studies), options.where or ())
-    chosen: list[Metric] = []
-    for name in options.metric or first_metrics(Runs(recordings)) or _METRICS:
-        report = name.upper().replace("-", "_")
-        chosen.extend(getattr(metrics, report) if report in REPORTS else [metric_named(name)])
+    chosen = metrics_named(options.metric or first_metrics(Runs(recordings)) or _METRICS)
     estimates = compare(recordings, *chosen, reference=options.reference, interval=options.interval)
     if options.csv:
         _write(options.csv, estimates.to_csv(index=False))

@@ -11,6 +11,7 @@ import pytest
 import agentlab as al
 from agentlab import cli
 from agentlab.errors import ConfigError, InterruptedByUser, MissingExtra
+from agentlab.metrics import CACHE_REPORT, TTFT
 
 CACHE = str(al.example("cache"))
 
@@ -87,8 +88,8 @@ def reported(monkeypatch):
     def use(outcome):
         calls = []
 
-        def report(study, to=None, **options):
-            calls.append((str(study), to and str(to), options))
+        def report(studies, to=None, **options):
+            calls.append((studies, to and str(to), options))
             if isinstance(outcome, BaseException):
                 raise outcome
             return outcome
@@ -99,12 +100,25 @@ def reported(monkeypatch):
     return use
 
 
-def test_report_passes_on_and_prints_the_page(reported, capsys):
-    calls = reported("reports/x.html")
+def test_report_passes_on_and_prints_its_files(reported, capsys, tmp_path):
+    page = tmp_path / "x.html"
+    calls = reported(page)
     assert cli.main(["report", "studies/x"]) == 0
-    assert cli.main(["report", "studies/x", "--to", "a.html", "--pdf"]) == 0
-    assert calls == [("studies/x", None, {"pdf": False}), ("studies/x", "a.html", {"pdf": True})]
-    assert capsys.readouterr().out == "reports/x.html\nreports/x.html\n"
+    assert capsys.readouterr().out == f"{page}\n", "where no Chromium is there is no PDF"
+    page.with_suffix(".pdf").touch()
+    assert cli.main(["report", "studies/x"]) == 0
+    assert capsys.readouterr().out == f"{page}\n{tmp_path / 'x.pdf'}\n"
+    more = ["--to", "a.html", "--metric", "ttft", "--metric", "CACHE_REPORT", "--reference", "on"]
+    assert cli.main(["report", "studies/x", "y", *more, "--no-pdf"]) == 0
+    assert capsys.readouterr().out == f"{page}\n"
+    assert cli.main(["report", "studies/x", "--pdf"]) == 0
+    plain = {"metrics": [], "reference": None}
+    chosen = {"metrics": [TTFT, *CACHE_REPORT], "reference": "on"}
+    assert calls == [
+        *[(["studies/x"], None, plain | {"pdf": "auto"})] * 2,
+        (["studies/x", "y"], "a.html", chosen | {"pdf": False}),
+        (["studies/x"], None, plain | {"pdf": True}),
+    ]
 
 
 @pytest.mark.parametrize("error", [ConfigError("report(to='x.txt'): no page"), MissingExtra("pip install x")])
