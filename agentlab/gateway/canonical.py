@@ -1,8 +1,8 @@
 """The canonical prompt: what a provider's cache would see, as bytes (compared in :mod:`.prefix`).
 
 Compact UTF-8 JSON of ``[tools, system, history]`` in the provider's order, keys in the order that was sent,
-without cache markers and **without the two closing brackets**: a longer prompt that only appends then begins
-with exactly the bytes of the shorter one.
+without cache markers, without the ids of calls and items, and **without the two closing brackets**: a longer
+prompt that only appends then begins with exactly the bytes of the shorter one.
 """
 
 from __future__ import annotations

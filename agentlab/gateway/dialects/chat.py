@@ -47,6 +47,7 @@ class Chat:
         parts = (tools, messages[:head], history)
         has_marks = marked(body)
         plain = tuple([_plain(item) for item in part] for part in parts) if has_marks else parts
+        said = [_anonymous(message) for message in plain[2]]
         marks = marks_of(tools, messages[:head], *([m] for m in history)) if has_marks else ()
         options = data.get("stream_options")
         caps = [cap_of(data.get(name)) for name in _CAPS]
@@ -64,10 +65,7 @@ class Chat:
             result_of=_result_of(history),
             # Of two, many a provider knows only the other.
             max_output_tokens=max((cap for cap in caps if cap is not None), default=None),
-            canonical=canonical(
-                *plain,
-                marks=marks,
-            ),
+            canonical=canonical(plain[0], plain[1], said, marks=marks),
             body=data,
             marked=has_marks,
             session=text_or_none(data.get("prompt_cache_key")),
@@ -173,6 +171,21 @@ def _result_of(history: Sequence[Mapping[str, Any]]) -> str | None:
             if call.get("id") == wanted:
                 return text_or_none(mapping(call.get("function")).get("name"))
     return None
+
+
+def _anonymous(message: dict[str, Any]) -> dict[str, Any]:
+    """Drop the ids of calls, which are random and say nothing."""
+    calls = message.get("tool_calls")
+    if not (isinstance(calls, list) or "tool_call_id" in message):
+        return message
+    said = {key: value for key, value in message.items() if key != "tool_call_id"}
+    if isinstance(calls, list):
+        said["tool_calls"] = [_without_id(call) for call in cast("list[Any]", calls)]
+    return said
+
+
+def _without_id(call: object) -> object:
+    return {k: v for k, v in mapping(call).items() if k != "id"} if isinstance(call, dict) else call
 
 
 def _plain(item: Mapping[str, Any]) -> dict[str, Any]:

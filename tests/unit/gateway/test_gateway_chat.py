@@ -50,11 +50,20 @@ def test_a_request_is_read() -> None:
 def test_the_canonical_prompt_is_tools_system_history_without_closing_brackets() -> None:
     request = parse()
     compact = json.dumps([TOOLS, MESSAGES[:1], MESSAGES[1:]], separators=(",", ":"))
+    compact = compact.replace('"id":"c1",', "").replace('"tool_call_id":"c1",', "")
     assert request.canonical.data == compact.encode()[:-2]
     assert [s.name for s in request.canonical.segments] == ["tools", "system", *["message"] * 3]
     # Beside the segments there are three brackets and two commas, and a comma between messages.
     between = 5 + 2 - 1
     assert sum(segment.n_bytes for segment in request.canonical.segments) + between == len(compact) - 2
+
+
+def test_ids_of_calls_do_not_count() -> None:
+    other = json.loads(json.dumps(MESSAGES).replace("c1", "c2"))
+    assert parse(messages=other).canonical == parse().canonical
+    assert parse(messages=[{"role": "assistant", "tool_calls": ["odd", {"id": 1}]}]).canonical.part(2) == (
+        b'{"role":"assistant","tool_calls":["odd",{}]}'
+    )
 
 
 def test_cache_markers_do_not_count_but_a_tools_own_property_does() -> None:
