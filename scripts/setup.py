@@ -32,6 +32,7 @@ AGENTS = {
     ],
 }
 BROWSERS = ["chromium", "chromium-browser", "google-chrome"]
+SHELLS = ["zsh", "fish"]
 
 
 class SetupError(Exception):
@@ -46,6 +47,7 @@ def main(purpose):
         install_agents(AGENTS[purpose])
         if purpose == "test":
             install_browser()
+            install_shells()
     finally:
         os.close(handle)
 
@@ -135,6 +137,13 @@ def install_agent(agent):
 def install_browser():
     if not any(shutil.which(name) for name in BROWSERS):
         debian_install(["chromium", "fonts-dejavu-core"], "a Chromium for the browser tests", needed=is_ci())
+
+
+def install_shells():
+    """In CI only: nobody is given a shell for the sake of two tests."""
+    missing = [shell for shell in SHELLS if not shutil.which(shell)]
+    if missing and is_ci():
+        debian_install(missing, "shells whose completion is tested", needed=False)
 
 
 def debian_install(packages, what, needed=True):

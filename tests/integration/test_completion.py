@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -87,6 +88,35 @@ def test_bash_offers_what_there_is(folder, environment, line, words):
 def test_options_are_offered_after_a_dash(folder, environment):
     found = offered(folder, environment, "agentlab record opencode --re")
     assert {"--report", "--require", "--retries", "--retry-delay-ms"} <= set(found)
+
+
+#: What each other shell is asked in its own words: zsh without an editor, whose part _describe has.
+ASK = {
+    "zsh": r"""
+        autoload -Uz is-at-least; compdef() { :; }; _describe() { print -l -- ${(P)2}; }
+        eval "$(cat "$1")"; BUFFER=$2 CURSOR=${#2}; words=(${(z)2}); _python_argcomplete
+    """,
+    "fish": "source $argv[1]; complete -C $argv[2]",
+}
+PLAIN = {"zsh": ["-f"], "fish": ["--no-config"]}
+
+
+@pytest.mark.parametrize("shell", [shell for shell in SHELLS if shell in ASK])
+def test_the_other_shells_offer_the_same_with_what_it_means(folder, environment, shell):
+    path = folder.parent / f"completion.{shell}"
+    path.write_text(script(shell, environment))
+    found = {}
+    for line in ("agentlab ex", "agentlab compare studies/cache --reference ", "agentlab compare studies/"):
+        name = [] if shell == "fish" else [shell]  # what -c calls itself
+        done = subprocess.run(
+            [shell, *PLAIN[shell], "-c", ASK[shell], *name, str(path), line],
+            cwd=folder, env=environment, capture_output=True, text=True, timeout=30,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        found[line] = [re.split(r"[:\t]", word)[0].strip() for word in done.stdout.splitlines()]
+        if line == "agentlab ex":
+            assert "write all tables" in done.stdout
+    assert list(map(sorted, found.values())) == [["export"], ["stable", "volatile"], ["studies/cache"]]
 
 
 @pytest.mark.parametrize("shell", SHELLS)

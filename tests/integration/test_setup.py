@@ -148,6 +148,18 @@ def test_as_root_packages_are_installed_after_one_update(module, monkeypatch):
     assert "chromium" in calls[1]
 
 
+@pytest.mark.parametrize("ci, installed", [("true", [["zsh", "fish"]]), ("", [])])
+def test_shells_are_installed_in_ci_only_and_are_no_must(module, monkeypatch, ci, installed):
+    calls = []
+    monkeypatch.setenv("CI", ci)
+    monkeypatch.setattr(module.shutil, "which", lambda name: None)
+    monkeypatch.setattr(
+        module, "debian_install", lambda packages, what, needed: calls.append((packages, needed))
+    )
+    module.install_shells()
+    assert calls == [(packages, False) for packages in installed]
+
+
 def test_missing_venv_module_is_installed_or_named(module, monkeypatch):
     def run(command, environment):
         broken = "-m" in command
