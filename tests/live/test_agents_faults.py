@@ -37,7 +37,7 @@ CASES = [
     *[("pi", fault) for fault in ("500", "cut", "reset")],
     *[("gemini_cli", fault) for fault in ("429", "cut")],
 ]
-SLOW = [("cline", "cut"), ("mini_swe_agent", "500"), ("opencode", "500")]
+SLOW = [("cline", "cut"), ("mini_swe_agent", "500"), ("opencode", "500"), ("opencode", "cut")]
 PRICE = Price(3, 15)
 
 
@@ -92,6 +92,13 @@ def test_slow_agents_too(broken_runs):
     _, opencode = _run(broken_runs, "opencode 500")
     assert opencode.runs.iloc[0]["result"] == "answered", "its own retry, which cannot be switched off"
     assert opencode.requests["attempt"].max() == 2
+    assert opencode.issues["code"].tolist() == ["retry"], "seen by the gateway alone"
+    assert not opencode.runs.iloc[0]["eligible"]
+    _, deceived = _run(broken_runs, "opencode cut")
+    assert deceived.runs.iloc[0]["result"] == "answered", "half of a call was called invalid, and it went on"
+    assert deceived.issues[["code", "detail"]].values.tolist() == [
+        ["gateway_fault", "cut; the agent went on"]
+    ]
 
 
 @pytest.mark.parametrize(("name", "fault"), CASES)

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 class AgentCLI(RunsAlone):
     """Run a command-line agent: a fresh home and workspace a run, one process a turn, behind a gateway.
 
-    Its environment and configuration are built from nothing; retries, updates and telemetry are off. Each
-    further turn resumes the session of the first. Its exit code is evidence and never the verdict: an ending
-    by the gateway (budget, balance, limit) goes before what its event stream says.
+    Its environment and configuration are built from nothing; updates and telemetry are off, and so are
+    retries where there is a switch: OpenCode (5 at most) and Cline (3) have none. A run in which a request
+    was sent again is discarded (``retry``). Each further turn resumes the session of the first, which Cline
+    and mini-swe-agent cannot do. Its exit code is evidence and never the verdict: an ending by the gateway
+    (budget, balance, limit) goes before what its event stream says.
 
     Parameters
     ----------

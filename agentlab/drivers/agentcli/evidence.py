@@ -38,11 +38,14 @@ class Evidence:
         The agent's name of the session. Until it is known events are held back.
     turn : int
         The turn under way, 1-based.
+    retried : bool
+        Whether the agent has said in it that it asks its model again.
     """
 
     def __init__(self, run: Run, token: str) -> None:
         self.session: str | None = None
         self.turn = 0
+        self.retried = False
         self._run = run
         self._token = token
         self._held: list[tuple[str, int, dict[str, Any], Content]] = []
@@ -80,7 +83,7 @@ class Evidence:
         if note.kind == "compacted":
             self._run.issue("compaction")
         elif note.kind == "status" and fields.get("state") == "retry":
-            self._run.issue("retry")
+            self.retried = True
         self.emit(note.kind, t, note.content, **fields)
 
     def lookup(self, name: str, kind: str, t: int) -> None:

@@ -17,7 +17,7 @@ from .evidence import Evidence, word
 from .network import Loopback
 from .process import Watch, follow
 from .stdout import Stdout
-from .verdict import Cut, Verdict, judge
+from .verdict import Cut, Verdict, doubts, judge
 
 #: Linux passes at most 128 KiB in one argument.
 _MAX_ARGUMENT_BYTES = 128 * 1024 - 1
@@ -100,7 +100,7 @@ class CLISession:
             The gateway is gone.
         """
         evidence = self._evidence
-        evidence.turn += 1
+        evidence.turn, evidence.retried = evidence.turn + 1, False
         self._result = {"status": "error", "reason": "driver_error", "n_turns": evidence.turn}
         argv, file = self._command(text)
         self._reader.begin(evidence.turn)
@@ -185,19 +185,14 @@ class CLISession:
         evidence.outward(watch, "open" if self._network is None else "loopback")
         self._finish(verdict, outcome, child, n_processes=watch.n_processes)
         if verdict.status == "answered" and self._gateway is not None:
-            self._check_proof(requests)
+            for code, detail in doubts(requests, retried=evidence.retried):
+                self._run.issue(code, detail, discard=True)
         self._raise(verdict)
 
     def _name_session(self, requests: list[dict[str, Any]]) -> None:
         """Give the session a name: the agent's own, else that of its requests, else one of ours."""
         named = [row["session"] for row in requests if row.get("session")]
         self._evidence.open(self._reader.session or (named[0] if named else f"{self._agent.name}-1"))
-
-    def _check_proof(self, requests: list[dict[str, Any]]) -> None:
-        if not requests:
-            self._run.issue("turn_unproven", "it answered without a request to the gateway", discard=True)
-        elif not requests[-1].get("terminal_seen"):
-            self._run.issue("turn_unproven", "the last model request ended without its end", discard=True)
 
     def _finish(
         self, verdict: Verdict, outcome: Outcome, child: Child, *, n_processes: int | None = None

@@ -76,6 +76,51 @@ def judge(
     return Verdict("error", _why(outcome, exit_code, requests))
 
 
+def doubts(requests: Sequence[Mapping[str, Any]], *, retried: bool) -> list[tuple[str, str]]:
+    """Doubt an answer that came without a request, or in spite of a failed one.
+
+    Parameters
+    ----------
+    requests : sequence of mapping
+        The turn's requests, as the gateway recorded them.
+    retried : bool
+        Whether the agent itself said that it asked again; not all that do so say it.
+
+    Returns
+    -------
+    list of (str, str)
+        Code and detail of each issue.
+
+    Examples
+    --------
+    >>> again = {"request": 2, "retry_of": 1, "terminal_seen": True}
+    >>> doubts([{"request": 1, "status": 500}, again], retried=False)
+    [('retry', '1 requests were sent again')]
+    """
+    if not requests:
+        return [("turn_unproven", "it answered without a request to the gateway")]
+    found: list[tuple[str, str]] = []
+    broken = {row["request"]: row for row in requests if not row.get("terminal_seen")}
+    again = broken.keys() & {row.get("retry_of") for row in requests}
+    if again or retried:
+        found.append(("retry", f"{len(again)} requests were sent again" if again else "the agent said so"))
+    for number in sorted(broken.keys() - again):
+        row = broken[number]
+        if number == requests[-1]["request"]:
+            found.append(("turn_unproven", "the last model request ended without its end"))
+        elif not (row.get("refused") or row.get("fault") == "client_gone"):
+            found.append(("gateway_fault", f"{_failure(row)}; the agent went on"))
+    return found
+
+
+def _failure(row: Mapping[str, Any]) -> str | None:
+    """Name how a request failed; None: it did not."""
+    status = row.get("status")
+    if isinstance(status, int) and status >= 400:
+        return f"http_{status}"
+    return None if row.get("terminal_seen") else str(row.get("fault") or "cut")
+
+
 def _why(outcome: Outcome, exit_code: int | None, requests: Sequence[Mapping[str, Any]]) -> str:
     """Find the code of an error: how its last request failed, else how it says that it stopped."""
     last = requests[-1] if requests else {}
@@ -84,10 +129,8 @@ def _why(outcome: Outcome, exit_code: int | None, requests: Sequence[Mapping[str
         return f"signal_{-exit_code}"
     if status == 400 and not last.get("fault") and last.get("reason"):
         return str(last["reason"]).partition(":")[0]  # refused by the gateway
-    if isinstance(status, int) and status >= 400:
-        return f"http_{status}"
-    if last and not last.get("terminal_seen"):
-        return str(last.get("fault") or "cut")
+    if last and (failure := _failure(last)) is not None:
+        return failure
     if not requests:
         return "no_request"
     return outcome.stop or "no_answer"

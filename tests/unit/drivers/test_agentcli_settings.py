@@ -11,7 +11,7 @@ import pytest
 from agentlab import AgentCLI, ConfigError
 from agentlab.agents.base import Outcome
 from agentlab.drivers.agentcli.process import Watch
-from agentlab.drivers.agentcli.verdict import Verdict, judge
+from agentlab.drivers.agentcli.verdict import Verdict, doubts, judge
 from agentlab.wire import netns, proctree
 
 GOOD = Outcome(True, "stop", "Done.")
@@ -76,6 +76,35 @@ def test_settings_are_frozen_plain_data():
 def test_the_verdict(about, expected):
     given = {"outcome": GOOD, "ending": None, "cut": None, "exit_code": 0, "requests": [OK], **about}
     assert judge(given.pop("outcome"), **given) == expected
+
+
+WHOLE = {"status": 200, "terminal_seen": True}
+FAILED = {"status": 500, "fault": "status"}
+
+
+@pytest.mark.parametrize(
+    ("requests", "retried", "expected"),
+    [
+        ([], False, ["turn_unproven: it answered without a request to the gateway"]),
+        ([WHOLE, WHOLE], False, []),
+        ([WHOLE, {**WHOLE, "retry_of": 1}], False, []),  # twice the same prompt: two answers, no retry
+        ([FAILED, {**WHOLE, "retry_of": 1}], False, ["retry: 1 requests were sent again"]),
+        (
+            [FAILED, {**FAILED, "retry_of": 1}, {**WHOLE, "retry_of": 2}],
+            False,
+            ["retry: 2 requests were sent again"],
+        ),
+        ([WHOLE], True, ["retry: the agent said so"]),
+        ([FAILED, WHOLE], False, ["gateway_fault: http_500; the agent went on"]),
+        ([{"status": 200}, WHOLE], False, ["gateway_fault: cut; the agent went on"]),
+        ([{"status": 200, "fault": "client_gone"}, WHOLE], False, []),
+        ([{"status": 400, "refused": True}, WHOLE], False, []),
+        ([WHOLE, {"status": 200}], False, ["turn_unproven: the last model request ended without its end"]),
+    ],
+)
+def test_an_answer_in_spite_of_a_failed_request_is_doubted(requests, retried, expected):
+    rows = [{"request": number, **row} for number, row in enumerate(requests, 1)]
+    assert [f"{code}: {detail}" for code, detail in doubts(rows, retried=retried)] == expected
 
 
 @pytest.mark.parametrize(
