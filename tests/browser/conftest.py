@@ -117,8 +117,15 @@ class NotebookPage:
         if not request.url.startswith((self.lab.url, "data:", "blob:")):
             self.strange.append(request.url)
 
-    def open(self) -> None:
-        """Open the notebook, or open it anew."""
+    @property
+    def folder(self) -> Path:
+        """The notebook's folder."""
+        return (self.lab.work / self.name).parent
+
+    def open(self, beside: str | None = None) -> None:
+        """Open the notebook, or open it anew; or another one in its folder."""
+        if beside is not None:
+            self.name = str(Path(self.name).with_name(beside))
         self.page.goto(f"{self.lab.url}{self.place}{self.name}?reset&token={_TOKEN}")
         self.page.wait_for_function("window.jupyterapp !== undefined")
         self.page.evaluate(_READY, self.n_cells)

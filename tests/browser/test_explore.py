@@ -35,12 +35,12 @@ def notebook7(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook7]:
 def opened(request: pytest.FixtureRequest, browser: Browser) -> Iterator[NotebookPage]:
     """A notebook with the view's cells, in a folder of its own, beside a study."""
     server: Lab = request.getfixturevalue(request.param)
-    folder = server.work / "explore"
+    folder = server.work / request.node.originalname
     doubtful_study(folder / "studies" / "cache")
     notebook(folder / "look.ipynb", *CELLS)
     context = browser.new_context(viewport={"width": 1280, "height": 2000})
     kind = NotebookPage if request.param == "lab" else Notebook7Page
-    made = kind(context.new_page(), server, "explore/look.ipynb")
+    made = kind(context.new_page(), server, f"{folder.name}/look.ipynb")
     yield made
     made.page.evaluate("async () => { await nb.sessionContext.shutdown(); }")
     assert made.strange == [], "requests that left this machine"
@@ -97,7 +97,7 @@ def test_look_choose_drill_down_take_out_close(opened: NotebookPage, shots: Path
     output.locator("select", has_text="worst first").select_option("as recorded")
     button("Next").click()
     expect(output.get_by_text("11 to 16 of 16")).to_be_visible()
-    run = al.load(opened.lab.work / "explore" / "studies" / "cache")[12]
+    run = al.load(opened.folder / "studies" / "cache")[12]
     button(run.run_id).click()
     expect(output.get_by_text(f"Run {run.run_id}: arm {run.arm}")).to_be_visible()
     expect(output.locator("img:visible")).to_have_count(2)
@@ -120,7 +120,7 @@ def test_look_choose_drill_down_take_out_close(opened: NotebookPage, shots: Path
     output.get_by_label("Save as").press("Tab")
     output.locator("button", has_text="Save figure").click()  # with an icon in its name
     expect(output.get_by_text("Saved figures/mine.pdf")).to_be_visible(timeout=20_000)
-    saved = opened.lab.work / "explore" / "figures"
+    saved = opened.folder / "figures"
     assert "not_quiet" in al.figure_info(saved / "mine.svg")["drawn_by"][0]["notes"][0]
     output.get_by_text("Code cell").click()
     code = output.locator("textarea").input_value()
@@ -136,3 +136,28 @@ def test_look_choose_drill_down_take_out_close(opened: NotebookPage, shots: Path
     shoot(opened, shots, "closed")
     kinds = {kind for out in opened.save()[0]["outputs"] for kind in out.get("data", {})}
     assert kinds == {"text/plain", "text/html", "image/png"}
+
+
+def test_a_view_left_open_is_a_card_when_its_kernel_has_gone(opened: NotebookPage, shots: Path) -> None:
+    opened.run(0)
+    live, card = (opened.output(0).locator(".jp-OutputArea-child").nth(i) for i in (0, 1))
+    opened.output(0).get_by_role("button", name="volatile", exact=True).first.click()
+    about = card.get_by_text("time to first token, median of volatile: 8 runs, 7 used")
+    expect(about).to_be_attached()
+    expect(card).to_be_hidden()
+    expect(live).to_be_visible()
+    opened.page.evaluate("async () => { await nb.sessionContext.session.kernel.restart(); }")
+    expect(about).to_be_visible()
+    expect(live).to_be_hidden()
+    opened.save()
+    opened.open()
+    expect(live.get_by_text("model not found")).to_be_attached()
+    expect(live).to_be_hidden()
+    expect(about).to_be_visible()
+    assert len(pictures(card)) == 1
+    shoot(opened, shots, "left")
+    mine = (opened.folder / "look.ipynb").read_text()
+    (opened.folder / "theirs.ipynb").write_text(mine.replace("view.close()", "view"))
+    opened.open("theirs.ipynb")
+    expect(about).to_be_visible()  # a notebook that is not trusted keeps no style sheet
+    expect(live.get_by_text("A live view")).to_be_visible()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ConfigError
 from ...surroundings import front_end
+from .pictures import Pictures
 from .scene import Scene, compose
 from .study import Study
 from .view import View
@@ -26,8 +27,9 @@ def explore(recs: Recordings, *metrics: Metric | str, reference: str | None = No
 
     As the last line of a cell it is a view to click in; where a notebook is executed without anybody
     looking (papermill, nbclient, nbconvert) it is a card with its figure, and in a terminal it is text. The
-    figure and the code that makes it can be taken out. An open view lives as long as its kernel: close it
-    (its button, or ``close()``) and the notebook keeps the card.
+    figure and the code that makes it can be taken out. An open view lives as long as its kernel; then, and in
+    a notebook that was saved while it was open, the card stands in its place. Close it (its button, or
+    ``close()``) and the card stands there at once.
 
     Parameters
     ----------
@@ -89,6 +91,7 @@ class Explorer:
         self._view = view
         self._live: Live | None = None
         self._scene = compose(study, view)
+        self.pictures = Pictures()
 
     @property
     def view(self) -> View:

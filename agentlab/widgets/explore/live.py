@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ConfigError
 from .. import markup
 from ..estimates import cells_of, title_of
-from ..models import models
-from . import pictures, pieces, static
+from ..twin import LiveOutput
+from . import pieces
 from .parts import Parts
 from .pump import Loop, Pump
 from .scene import PAGE, Scene, key
+from .static import static_bundle
 
 if TYPE_CHECKING:
     from .explorer import Explorer
@@ -50,16 +51,14 @@ class Live:
     """
 
     def __init__(self, explorer: Explorer, loop: Loop) -> None:
-        from IPython.display import display
-
         self._explorer = explorer
-        self._pump = Pump(loop, numbers=self._numbers, figures=self._figures, failed=self._failed)
+        self._pump = Pump(
+            loop, numbers=self._numbers, figures=self._figures, rest=self._keep, failed=self._failed
+        )
         self._drawn: dict[str, object] = {}  # part -> what it shows
         self._parts = Parts(explorer.study, self)
         self._numbers()
-        # A reader that knows no widgets shows the text. (JupyterLab, once the kernel is gone, shows neither.)
-        shown = {**self._parts.box._repr_mimebundle_(), "text/plain": static.text(explorer.scene)}
-        self._handle: Any = display(shown, raw=True, display_id=True)
+        self._output = LiveOutput(self._parts.box, static_bundle(explorer, figures=False))
         self.refresh()
 
     def refresh(self) -> None:
@@ -69,9 +68,7 @@ class Live:
     def close(self) -> None:
         """Put a card in the place of the widgets."""
         self._pump.close()
-        self._handle.update(static.static_bundle(self._explorer), raw=True)
-        for model in models(self._parts.box):
-            model.close()
+        self._output.close(static_bundle(self._explorer))
 
     # -- what was clicked: on any thread
 
@@ -148,13 +145,19 @@ class Live:
     def _figures(self) -> None:
         parts, scene = self._parts, self._explorer.scene
         if scene.run is not None and self._drawn.get("timeline") != scene.view.run:
-            parts.timeline.value = pictures.timeline_picture(scene.run)
+            parts.timeline.value = self._explorer.pictures.timeline(scene)
             parts.timeline.layout.display = None
             self._drawn["timeline"] = scene.view.run
         if self._drawn.get("figure") != scene.asked:
-            parts.figure.value = pictures.estimates_picture(scene.estimates)
+            parts.figure.value = self._explorer.pictures.estimates(scene)
             parts.figure.layout.display = None
             self._drawn["figure"] = scene.asked
+
+    def _keep(self) -> None:
+        view = self._explorer.view
+        if self._drawn.get("kept") != view:
+            self._output.keep(static_bundle(self._explorer))
+            self._drawn["kept"] = view
 
 
 def _estimate_rows(scene: Scene) -> list[tuple[Any, str, str, bool]]:

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 #: Least time between two draws, and how long nothing must change before figures are drawn, s.
 APART_S = 0.1
 PAUSE_S = 0.15
+#: How much longer nothing must change before the rest is done, s.
+REST_S = 1.0
 
 Do = Callable[[], None]
 
@@ -45,14 +48,23 @@ class Pump:
         Draw what is quick; called after the changes that came together.
     figures : callable
         Draw what is slow.
+    rest : callable
+        Do what nobody waits for.
     failed : callable
         Gets what a change or a draw raised, or None when all went well.
     """
 
     def __init__(
-        self, loop: Loop, *, numbers: Do, figures: Do, failed: Callable[[Exception | None], None]
+        self,
+        loop: Loop,
+        *,
+        numbers: Do,
+        figures: Do,
+        rest: Do,
+        failed: Callable[[Exception | None], None],
     ) -> None:
-        self._loop, self._numbers, self._figures, self._failed = loop, numbers, figures, failed
+        self._loop, self._numbers, self._failed = loop, numbers, failed
+        self._slow = ((PAUSE_S, figures), (REST_S, rest))
         self._asked: deque[Do] = deque()
         self._timer: Any = None
         self._later: Any = None
@@ -96,15 +108,20 @@ class Pump:
         failed = self._try(self._numbers) or failed
         self._failed(failed)
         self._next = self._loop.time() + APART_S
-        self._later = self._loop.call_later(PAUSE_S, self._finish)
+        self._go_on(0)
         self._wake()
 
-    def _finish(self) -> None:
+    def _go_on(self, step: int) -> None:
+        if step < len(self._slow) and not self._closed:
+            self._later = self._loop.call_later(self._slow[step][0], partial(self._finish, step))
+
+    def _finish(self, step: int) -> None:
         self._later = None
         if not self._asked and not self._closed:
-            failed = self._try(self._figures)
+            failed = self._try(self._slow[step][1])
             if failed is not None:
                 self._failed(failed)
+            self._go_on(step + 1)
 
     def _try(self, do: Do) -> Exception | None:
         try:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from .. import markup
 from ..bundle import MOST_BYTES, Bundle, columns, never_raises
-from ..estimates import cells_of, picture_of, title_of
-from . import pictures, pieces
+from ..estimates import cells_of, title_of
+from . import pieces
+from .pictures import SIZES
 from .scene import PAGE, Scene, key
 
 if TYPE_CHECKING:
@@ -24,18 +25,20 @@ _TIMELINE_BYTES = 60_000
 
 
 @never_raises
-def static_bundle(explorer: Explorer) -> Bundle:
+def static_bundle(explorer: Explorer, *, figures: bool = True) -> Bundle:
     """Show a view where nobody can click: executed notebooks, exports, and after the live view is closed.
 
     Parameters
     ----------
     explorer : Explorer
         The view.
+    figures : bool
+        Whether its figures are in it; drawing them takes half a second and more.
 
     Returns
     -------
     dict
-        ``text/plain``, ``text/html`` and, with data, ``image/png``.
+        ``text/plain``, ``text/html`` and, with figures and data, ``image/png``.
     """
     scene = explorer.scene
     parts = [_estimates(scene, rows) for rows in scene.groups]
@@ -43,10 +46,10 @@ def static_bundle(explorer: Explorer) -> Bundle:
     timeline = ""
     if scene.run is not None:
         title, lines = pieces.run_head(scene.run)
-        timeline = _timeline(scene)
+        timeline = _timeline(explorer) if figures else ""
         later += [_heading(title), markup.notes(lines), timeline, pieces.run_tables(scene.run, events=False)]
     room = MOST_BYTES - 12_000 - sum(map(len, [*parts, *later, *scene.notes]))
-    picture = picture_of(scene.estimates, room) if scene.groups else ""
+    picture = _fitting("estimates", explorer, room) if figures and scene.groups else ""
     if picture:
         parts.append(_image(picture, "figure of the estimates"))
     html = markup.card(scene.title, [*parts, markup.notes(scene.notes), *later])
@@ -114,13 +117,18 @@ def _heading(said: str, *, bold: bool = True) -> str:
     return f'<div style="margin-top:6px{";font-weight:bold" if bold else ""}">{markup.text(said)}</div>'
 
 
-def _timeline(scene: Scene) -> str:
-    if scene.run is None:
-        return ""
-    for dpi in (100, 70):
-        picture = base64.b64encode(pictures.timeline_picture(scene.run, dpi=dpi)).decode("ascii")
-        if len(picture) <= _TIMELINE_BYTES:
-            return _image(picture, f"timeline of run {scene.run.run_id}")
+def _timeline(explorer: Explorer) -> str:
+    picture = _fitting("timeline", explorer, _TIMELINE_BYTES)
+    return _image(picture, f"timeline of run {(explorer.view.run or ('', ''))[1]}") if picture else ""
+
+
+def _fitting(what: Literal["estimates", "timeline"], explorer: Explorer, room: int) -> str:
+    """Draw a figure in base64, so small that it has room in the card; nothing where there is no such size."""
+    draw = getattr(explorer.pictures, what)
+    for dpi in SIZES[what]:
+        picture = base64.b64encode(draw(explorer.scene, dpi=dpi)).decode("ascii")
+        if len(picture) <= room:
+            return picture
     return ""
 
 

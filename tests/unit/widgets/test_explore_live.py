@@ -34,6 +34,9 @@ class FakeHandle:
         self.updates.append(bundle)
 
 
+KINDS = {"text/plain", "text/html", "image/png"}
+
+
 def fake_picture(_: object, *, dpi: int = 0) -> bytes:
     """Stand in for a figure, which takes half a second; it cannot show that one is drawn."""
     return b"\x89PNG"
@@ -46,19 +49,20 @@ class Shown:
         if not drawn:
             for name in ("estimates_picture", "timeline_picture"):
                 monkeypatch.setattr(f"agentlab.widgets.explore.pictures.{name}", fake_picture)
-        self.handle, self.loop, self.displayed = FakeHandle(), FakeLoop(), list[dict[str, Any]]()
+        self.loop, self.displayed, self.handles = FakeLoop(), list[dict[str, Any]](), list[FakeHandle]()
         self.view = explore(recs, "TTFT", "CACHE_HIT_RATE")
 
         def display(bundle: dict[str, Any], *, raw: bool, display_id: bool) -> FakeHandle:
             self.displayed.append(bundle)
-            return self.handle
+            self.handles.append(FakeHandle())
+            return self.handles[-1]
 
         monkeypatch.setattr("IPython.display.display", display)
         monkeypatch.setattr("agentlab.widgets.explore.explorer.front_end", lambda: "live")
         monkeypatch.setattr("asyncio.get_running_loop", lambda: self.loop)
         self.view._ipython_display_()
         self.live: Live = self.view._live  # type: ignore[assignment]
-        self.loop.run(1.0)
+        self.loop.run(0.9)
 
     def widgets(self, kind: type = ipywidgets.Widget) -> list[Any]:
         def below(widget: object) -> list[Any]:
@@ -82,10 +86,48 @@ def shown(recs: al.Recordings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Show
     ipywidgets.Widget.close_all()
 
 
-def test_a_reader_without_widgets_gets_the_text(shown: Shown) -> None:
-    (bundle,) = shown.displayed
-    assert bundle["text/plain"] == repr(shown.view)
-    assert "application/vnd.jupyter.widget-view+json" in bundle
+def test_a_reader_without_widgets_gets_a_card(shown: Shown) -> None:
+    live, card = shown.displayed
+    assert set(live) == {"text/plain", "application/vnd.jupyter.widget-view+json"}
+    assert card["text/plain"] == repr(shown.view) and set(card) == {"text/plain", "text/html"}
+    assert "10 runs" not in live["text/plain"]  # it is not said twice
+
+
+def test_the_card_follows_once_nothing_changes(shown: Shown) -> None:
+    _, kept = shown.handles
+    assert kept.updates == []
+    shown.button("volatile").click()
+    shown.loop.run(1.0)
+    shown.button("stable").click()
+    shown.loop.run(1.0)
+    assert kept.updates == []  # somebody still clicks
+    shown.loop.run(0.3)
+    (card,) = kept.updates
+    assert card["text/plain"] == repr(shown.view) and "median of stable: 8 runs" in card["text/html"]
+    assert set(card) == KINDS
+    shown.live.refresh()
+    shown.loop.run(2.0)
+    assert len(kept.updates) == 1 and shown.live._parts.message.value == ""
+
+
+def test_a_figure_is_drawn_once_for_view_and_card(
+    recs: al.Recordings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = Shown(recs, monkeypatch)
+    drawn: list[int] = []
+
+    def picture(_: object, *, dpi: int) -> bytes:
+        drawn.append(dpi)
+        return b"\x89PNG"
+
+    monkeypatch.setattr("agentlab.widgets.explore.pictures.estimates_picture", picture)
+    shown.box("turn latency, median").value = True
+    shown.loop.run(3.0)
+    shown.button("stable").click()
+    shown.loop.run(3.0)
+    shown.view.close()
+    assert len(drawn) == 1
+    ipywidgets.Widget.close_all()
 
 
 def test_a_click_only_asks(shown: Shown) -> None:
@@ -179,7 +221,7 @@ def test_a_failure_is_said_in_place_and_the_view_lives(shown: Shown, monkeypatch
     assert "choose at least one metric" in shown.live._parts.message.value
     assert shown.box("cached share of input tokens").value is True
 
-    def broken(_: object) -> bytes:
+    def broken(_: object, *, dpi: int) -> bytes:
         raise RuntimeError("no <ink>")
 
     with monkeypatch.context() as patch:
@@ -214,16 +256,17 @@ def test_at_the_end_a_card_takes_its_place_and_no_widget_is_left(
     shown.loop.run(1.0)
     shown.button("Close: keep a card").click()
     shown.loop.run(1.0)
-    (bundle,) = shown.handle.updates
-    assert set(bundle) == {"text/plain", "text/html", "image/png"}
+    live, kept = (handle.updates[-1] for handle in shown.handles)
+    assert set(live) == KINDS and kept == {}
     assert set(_instances) == before
+    n = len(shown.handles[0].updates)
     shown.view.close()  # nothing more to do
-    assert len(shown.handle.updates) == 1
+    assert len(shown.handles[0].updates) == n == 1
 
 
 def test_shown_again_the_first_one_becomes_a_card(shown: Shown) -> None:
     shown.view._ipython_display_()
-    assert len(shown.handle.updates) == 1 and len(shown.displayed) == 2
+    assert len(shown.handles[0].updates) == 1 and len(shown.displayed) == 4
 
 
 def test_many_runs_are_turned_page_by_page(shown: Shown) -> None:
@@ -242,4 +285,4 @@ def test_without_a_loop_it_is_a_card(recs: al.Recordings, monkeypatch: pytest.Mo
     monkeypatch.setattr("agentlab.widgets.explore.explorer.front_end", lambda: "live")
     view: Explorer = explore(recs, "TTFT")
     view._ipython_display_()
-    assert set(shown[0]) == {"text/plain", "text/html", "image/png"}
+    assert set(shown[0]) == KINDS

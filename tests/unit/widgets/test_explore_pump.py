@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentlab.widgets.explore.pump import APART_S, PAUSE_S, Pump
+from agentlab.widgets.explore.pump import APART_S, PAUSE_S, REST_S, Pump
 
 
 class FakeLoop:
@@ -61,7 +61,14 @@ class Drawn:
         self.figures: list[float] = []
         self.failures: list[Any] = []
         self.error: Exception | None = None
-        self.pump = Pump(loop, numbers=self.draw, figures=self.draw_figures, failed=self.failures.append)
+        self.rest: list[float] = []
+        self.pump = Pump(
+            loop,
+            numbers=self.draw,
+            figures=self.draw_figures,
+            rest=lambda: self.rest.append(loop.now),
+            failed=self.failures.append,
+        )
 
     def set(self, value: int) -> None:
         self.pump.put(lambda: setattr(self, "value", value))
@@ -123,6 +130,15 @@ def test_figures_wait_for_a_pause(loop: FakeLoop, drawn: Drawn) -> None:
     assert len(drawn.figures) == 1
     loop.run(9.0)
     assert len(drawn.figures) == 1
+
+
+def test_the_rest_waits_for_a_longer_pause(loop: FakeLoop, drawn: Drawn) -> None:
+    for value in range(3):
+        drawn.set(value)
+        loop.run(PAUSE_S + REST_S - 0.01)
+    assert (len(drawn.figures), drawn.rest) == (3, [])
+    loop.run(9.0)
+    assert len(drawn.rest) == 1
 
 
 def test_a_failure_is_told_and_the_next_change_is_drawn(loop: FakeLoop, drawn: Drawn) -> None:
