@@ -1,7 +1,7 @@
 """The command line: results on stdout, progress on stderr, errors in one clear line.
 
-Exit codes: 0 done, 1 a budget or check failed, 2 wrong usage, 3 measured but nothing eligible,
-130 interrupted. One module per command; each imports what it runs only when it runs.
+Exit codes: 0 done, 1 a budget, a check or the measurement failed, 2 wrong usage, 3 measured but nothing
+eligible, 130 interrupted. One module per command; each imports what it runs only when it runs.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"argument {odd[0]} is no UTF-8 text")  # not shown: it may be a header's value
     options, rest = parser.parse_known_args(argv)
     if rest:
-        options.parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        options.parser.error(_too_many(rest, hide=bool(getattr(options, "header", None))))
     words: Any = ShellWords(sys.stderr)
     with _termination_as_interrupt(), _warnings_in_a_line(), contextlib.redirect_stderr(words):
         try:
@@ -90,6 +90,14 @@ def _is_text(argument: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _too_many(rest: Sequence[str], *, hide: bool) -> str:
+    """Say what belongs to nothing; never a value of a misspelt option, or of a header that was not quoted."""
+    options = [word.partition("=")[0] for word in rest if word.startswith("--")]
+    if options or not hide:
+        return f"unrecognized arguments: {' '.join(options or rest)}"
+    return "words that belong to no option; put a value that holds blanks in quotes"
 
 
 def _problem(message: str, code: int, debug: bool) -> int:

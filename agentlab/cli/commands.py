@@ -20,8 +20,8 @@ def make_parser() -> Parser:
     parser = Parser(
         prog="agentlab",
         description="Measure coding agents: real runs, kept evidence, honest intervals.",
-        epilog="Exit codes: 0 done, 1 a budget or check failed, 2 wrong usage, 3 measured but nothing "
-        "eligible, 130 interrupted. Completion of commands, options, studies and arms: "
+        epilog="Exit codes: 0 done, 1 a budget, a check or the measurement failed, 2 wrong usage, 3 measured "
+        "but nothing eligible, 130 interrupted. Completion of commands, options, studies and arms: "
         "agentlab completion bash --help",
     )
     parser.add_argument("--version", action="version", version=f"agentlab {__version__}")

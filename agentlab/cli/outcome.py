@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..recording import Recordings
 
-#: Exit codes: done; a budget or check failed; wrong usage; measured, but nothing eligible; interrupted.
+#: Exit codes: done; a budget, a check or the measurement failed; wrong usage; measured, but nothing eligible;
+#: interrupted.
 DONE, FAILED, USAGE, NOTHING_ELIGIBLE, INTERRUPTED = 0, 1, 2, 3, 130
 
 

@@ -17,7 +17,8 @@ class Parser(argparse.ArgumentParser):
     """Parse without guessing: no abbreviations, and a value may begin with one dash.
 
     As in the original cache script a value that begins with ``--`` counts as missing, and the last of a
-    repeated option wins (but for those that say ``repeatable``).
+    repeated option wins (but for those that say ``repeatable``). An empty value is none: it would count as
+    not given, or as the folder one stands in.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401
@@ -28,6 +29,11 @@ class Parser(argparse.ArgumentParser):
         if one_dash and arg_string not in self._option_string_actions:
             return None  # a value
         return super()._parse_optional(arg_string)
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:  # noqa: ANN401
+        if "" in arg_strings and action.nargs != argparse.PARSER:  # a command's own parser looks at its own
+            raise argparse.ArgumentError(action, "the value is empty; is a variable of the shell not set?")
+        return super()._get_values(action, arg_strings)
 
     def fault(self, error: ConfigError) -> NoReturn:
         """End with the usage and what is wrong, before anything was touched.
@@ -56,7 +62,8 @@ def whole(least: int) -> Any:  # noqa: ANN401
 
     def convert(text: str) -> int:
         if not re.fullmatch(r"\d{1,16}", text, re.ASCII) or not least <= int(text) <= _SAFE:
-            raise argparse.ArgumentTypeError(f"{text!r}: give a whole number from {least}")
+            most = f" to {_SAFE}" if len(text) >= len(str(_SAFE)) else ""
+            raise argparse.ArgumentTypeError(f"{text!r}: give a whole number from {least}{most}")
         return int(text)
 
     return convert
