@@ -98,13 +98,16 @@ def request_row(run: RunInfo, request: Request) -> dict[str, Any]:
         "turn": request.turn,
         "source": "both" if joined and exchange else "gateway" if exchange else "agent",
         "chain": request.chain,
+        "chain_label": request.chain if request.attempt == 1 else "retry",
         "position": request.position,
         "attempt": request.attempt,
+        "retry_of": as_count(begin.get("retry_of")),
         "message_id": message.id if message else None,
         "gateway_request": exchange.number if exchange else None,
         "agent": as_text(message.state.get("agent")) if message else None,
         "provider": as_text(message.state.get("provider")) if message else None,
         "model": as_text(begin.get("model")) or (as_text(message.state.get("model")) if message else None),
+        "answered_model": as_text(end.get("answered_model")),
         "dialect": as_text(begin.get("dialect")),
         "counted": not (
             (exchange and exchange.refusal) or (request.reason == "join_ambiguous" and not exchange)

@@ -37,12 +37,19 @@ REQUESTS = Table(
             "main, title, compaction, subagent: by the agent, else by the gateway; NA: neither knows.",
             source=f"{_E} session.open, message, {_G} request.begin",
         ),
+        Column("chain_label", "string", "chain, but retry for each attempt after the first."),
         Column("position", "Int64", "1-based inside session and chain; attempts share it."),
         Column(
             "attempt",
             "Int64",
             "1-based; the last one gave the result. A repeat has an attempt above 1 and keeps its chain.",
             source=f"{_G} request.begin, {_E} status",
+        ),
+        Column(
+            "retry_of",
+            "Int64",
+            "The gateway's number of the request that had the same prompt before.",
+            source=f"{_G} request.begin",
         ),
         Column(
             "counted",
@@ -59,6 +66,12 @@ REQUESTS = Table(
             "string",
             "Model in the request, else in the agent's words.",
             source=f"{_G} request.begin, {_E} message",
+        ),
+        Column(
+            "answered_model",
+            "string",
+            "Model that answered, as the provider names it; NA: it does not say.",
+            source=f"{_G} request.end",
         ),
         Column("dialect", "string", "API dialect.", source=f"{_G} request.begin"),
         Column(
@@ -168,7 +181,12 @@ REQUESTS = Table(
         Column(
             "canonical_bytes", "Int64", "Canonical [tools, system, history].", source=f"{_G} request.begin"
         ),
-        Column("prompt_hash", "string", "Of the canonical bytes' segments.", source=f"{_G} request.begin"),
+        Column(
+            "prompt_hash",
+            "string",
+            "16 digits of SHA-256 of the segments' hashes (such digits each), joined by blanks.",
+            source=f"{_G} request.begin segments",
+        ),
         Column(
             "chain_start",
             "boolean",

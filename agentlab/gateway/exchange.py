@@ -37,6 +37,7 @@ class Exchange:
         self.fault: str | None = None
         self.reason: str | None = None
         self.finish: str | None = None
+        self.model: str | None = None
         self.terminal_seen = False
         self.refused = False
         self.money: Callable[[Exchange, int], Mapping[str, Any]] | None = None
@@ -190,6 +191,7 @@ class Exchange:
             "status": self.status,
             "terminal_seen": self.terminal_seen,
             "finish": self.finish[:64] if self.finish else None,
+            "answered_model": self.model[:128] if self.model else None,
             "fault": self.fault,
             "usage": self._raw_usage,
             "convention": self._dialect.convention if self._dialect else None,

@@ -80,6 +80,7 @@ class _Play:
     async def _stream(self, fault: Fault | None) -> None:
         await self._until(self._answer.step.first_event_s)
         self._exchange.status = 200
+        self._exchange.model = self._call.request.model
         await self._wire.start(200, "text/event-stream")
         await self._send(self._renderer.opening(self._answer.usage))
         pieces = self._answer.pieces if fault is None else self._answer.pieces[: fault.after]
@@ -105,7 +106,7 @@ class _Play:
 
     async def _whole(self, fault: Fault | None) -> None:
         await self._until(self._answer.end_s)
-        self._exchange.status = 200
+        self._exchange.status, self._exchange.model = 200, self._call.request.model
         self._model.prefilled(self._answer, self._call.request)
         pieces = [piece for _, piece in self._answer.pieces]
         body = self._renderer.body(pieces, self._answer.finish, self._answer.usage)

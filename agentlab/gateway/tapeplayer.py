@@ -136,6 +136,7 @@ class _Play:
         """Note of the reply what was noted then."""
         exchange, result = self._call.exchange, self._reply.result
         exchange.terminal_seen, exchange.finish = result.get("terminal_seen") is True, result.get("finish")
+        exchange.model = result.get("model")
         exchange.fault, exchange.status = result.get("fault"), exchange.status or result.get("status")
         exchange.report(result.get("usage"))
         if self._matched:

@@ -62,6 +62,7 @@ class TapeWire:
             status=exchange.status,
             terminal_seen=exchange.terminal_seen,
             finish=exchange.finish,
+            model=exchange.model,
             fault=exchange.fault,
             reason=exchange.reason,
             usage=exchange.raw_usage,

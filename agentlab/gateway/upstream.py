@@ -157,6 +157,7 @@ async def _whole(call: Call, reply: aiohttp.ClientResponse) -> None:
 def _note(call: Call, reader: Reader) -> None:
     """Note what was heard of the end."""
     call.exchange.terminal_seen, call.exchange.finish = reader.terminal_seen, reader.finish
+    call.exchange.model = reader.model
     call.exchange.report(reader.usage)
 
 

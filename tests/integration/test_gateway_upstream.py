@@ -101,9 +101,11 @@ async def test_a_stream_is_passed_on_piece_by_piece(monkeypatch: pytest.MonkeyPa
     assert text.count(b"data: ") == 1 + 1 + 30 + 3 + 2 + 1 and text.endswith(b"data: [DONE]\n\n")
     assert times[-1] - times[0] > 0.3 and len(times) > 20  # no burst at the end
     assert here["n_chunks"] == there["n_chunks"]
+    assert here["answered_model"] == "m"
     for key in (
         "usage",
         "finish",
+        "answered_model",
         "output_tokens",
         "reasoning_tokens",
         "input_total_tokens",

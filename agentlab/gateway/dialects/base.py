@@ -229,6 +229,7 @@ class Reader(Protocol):
 
     terminal_seen: bool
     finish: str | None
+    model: str | None
     error: bool
     malformed: bool
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from ..canonical import encode
 from .base import ModelRequest, Piece
-from .body import dicts, frame, object_or_none
+from .body import dicts, frame, object_or_none, text_or_none
 
 
 class ChatRenderer:
@@ -96,6 +96,8 @@ class ChatReader:
         Whether the reply said that it is complete.
     finish : str or None
         Reported reason of the end.
+    model : str or None
+        That answered, as the provider names it.
     error, malformed : bool
         Whether an error frame, or data that is no JSON object, was met.
     """
@@ -103,9 +105,11 @@ class ChatReader:
     def __init__(self) -> None:
         self.terminal_seen = False
         self.finish: str | None = None
+        self.model: str | None = None
         self._usage: object = None
         self.error = False
         self.malformed = False
+        self._first = True
         from .chat_chunk import read_text  # with the first reply, not with the settings
 
         self._read_text = read_text
@@ -127,7 +131,9 @@ class ChatReader:
         if data.strip() == b"[DONE]":
             self.terminal_seen = True
             return [], False
-        usual = self._read_text(data)
+        # the first chunk is read whole: it names the model
+        usual = None if self._first else self._read_text(data)
+        self._first = False
         return self._any(data) if usual is None else (usual, False)
 
     def _any(self, data: bytes) -> tuple[list[Piece], bool]:
@@ -155,6 +161,7 @@ class ChatReader:
             return {}
         if said.get("error") is not None:
             self.error = True
+        self.model = text_or_none(said.get("model")) or self.model
         if (usage := said.get("usage")) is not None:
             self._usage = usage
         return said

@@ -101,6 +101,8 @@ class GeminiReader:
         Whether a candidate said that it is over.
     finish : str or None
         The ``finishReason``, or why the prompt was blocked.
+    model : str or None
+        That answered, as the provider names it.
     error, malformed : bool
         Whether an error, or data that is no JSON object, was met.
     """
@@ -108,6 +110,7 @@ class GeminiReader:
     def __init__(self) -> None:
         self.terminal_seen = False
         self.finish: str | None = None
+        self.model: str | None = None
         self.error = False
         self.malformed = False
         self._usage: dict[str, Any] = {}
@@ -140,6 +143,7 @@ class GeminiReader:
 
     def _reply(self, said: Mapping[str, Any]) -> list[Piece]:
         self.error = self.error or said.get("error") is not None
+        self.model = text_or_none(said.get("modelVersion")) or self.model
         self._usage = mapping(said.get("usageMetadata")) or self._usage
         blocked = text_or_none(mapping(said.get("promptFeedback")).get("blockReason"))
         if blocked is not None:

@@ -120,6 +120,8 @@ class MessagesReader:
         Whether the reply said that it is over.
     finish : str or None
         The ``stop_reason``.
+    model : str or None
+        That answered, as the provider names it.
     error, malformed : bool
         Whether an error, or data that is no JSON object, was met.
     """
@@ -127,6 +129,7 @@ class MessagesReader:
     def __init__(self) -> None:
         self.terminal_seen = False
         self.finish: str | None = None
+        self.model: str | None = None
         self.error = False
         self.malformed = False
         self._usage: dict[str, Any] = {}
@@ -148,7 +151,9 @@ class MessagesReader:
         said = self._object(data)
         kind, index = said.get("type"), said.get("index")
         if kind == "message_start":
-            self._count(mapping(said.get("message")).get("usage"), final=False)
+            message = mapping(said.get("message"))
+            self.model = text_or_none(message.get("model"))
+            self._count(message.get("usage"), final=False)
         elif kind == "message_delta":
             self._count(said.get("usage"), final=True)
             self.finish = text_or_none(mapping(said.get("delta")).get("stop_reason")) or self.finish
@@ -163,7 +168,7 @@ class MessagesReader:
     def whole(self, data: bytes) -> list[Piece]:
         """Read a reply that was not streamed."""
         message = self._object(data)
-        self.finish = text_or_none(message.get("stop_reason"))
+        self.finish, self.model = text_or_none(message.get("stop_reason")), text_or_none(message.get("model"))
         self.terminal_seen = self.finish is not None
         self._count(message.get("usage"), final=True)
         pieces: list[Piece] = []

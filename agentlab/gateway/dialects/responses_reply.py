@@ -164,6 +164,8 @@ class ResponsesReader:
         Whether the reply said that it is over.
     finish : str or None
         ``"completed"``, why it is incomplete, or ``"failed"``.
+    model : str or None
+        That answered, as the provider names it.
     usage : object
         The ``usage`` object as it was spelled; None: none came.
     error, malformed : bool
@@ -173,6 +175,7 @@ class ResponsesReader:
     def __init__(self) -> None:
         self.terminal_seen = False
         self.finish: str | None = None
+        self.model: str | None = None
         self.usage: object = None
         self.error = False
         self.malformed = False
@@ -185,6 +188,8 @@ class ResponsesReader:
             return [], False
         said = self._object(data)
         kind = text_or_none(said.get("type"))
+        if kind == "response.created":
+            self.model = text_or_none(mapping(said.get("response")).get("model"))
         if kind in _TERMINAL:
             self._end(mapping(said.get("response")), str(kind).partition(".")[2])
             return [], False
@@ -226,6 +231,7 @@ class ResponsesReader:
         reason = text_or_none(mapping(response.get("incomplete_details")).get("reason"))
         self.finish = reason if status == "incomplete" and reason else status
         self.terminal_seen = True
+        self.model = text_or_none(response.get("model")) or self.model
         self.error = self.error or status == "failed"
         self.usage = response.get("usage")
 

@@ -79,6 +79,9 @@ def test_failed_attempts_stay_rows_of_their_own(talk):
     talk.end(3, 4900, **TOKENS)
     frame = talk.requests()
     assert list(frame["attempt"]) == [1, 2, 3]
+    assert list(frame["retry_of"].fillna(0)) == [0, 1, 2]
+    assert list(frame["chain"]) == ["main"] * 3
+    assert list(frame["chain_label"]) == ["main", "retry", "retry"]
     assert list(frame["status"]) == ["failed", "failed", "ok"]
     assert list(frame["source"]) == ["gateway", "gateway", "both"]
     assert set(frame["message_id"]) == {"a1"}
@@ -86,6 +89,14 @@ def test_failed_attempts_stay_rows_of_their_own(talk):
     assert list(frame["input_total_tokens"].fillna(-1)) == [-1, -1, 8410]
     assert list(frame["agent_input_total_tokens"].fillna(-1)) == [-1, -1, 8410], "the agent reports once"
     assert list(frame["reason"].fillna("")) == ["request_failed", "request_failed", ""]
+
+
+def test_the_model_that_answered_may_be_another_than_was_asked_for(talk):
+    talk.message("a1", 10, 300)
+    talk.begin(1, 20, model="asked")
+    talk.end(1, 290, answered_model="answered")
+    row = talk.requests().iloc[0]
+    assert (row["model"], row["answered_model"]) == ("asked", "answered")
 
 
 def test_the_title_request_is_a_side_request(talk):
