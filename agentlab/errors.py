@@ -190,7 +190,7 @@ class BudgetExceeded(GatewayError):
 
 
 class UpstreamError(GatewayError):
-    """The provider answered with an error; only its status crosses.
+    """The provider cannot be reached, or answered with an error; of that only its status crosses.
 
     Parameters
     ----------

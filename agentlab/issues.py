@@ -96,6 +96,8 @@ CODES: dict[str, str] = {
     "gateway_gone": "the gateway's process ended during the run, which is therefore made again on resume",
     "budget_spent": "the budget was spent during the run, which is made again when there is a larger one",
     "balance_empty": "the provider's account was empty (HTTP 402); the run is made again on resume",
+    "upstream_unreachable": "no provider answers at the gateway's upstream address, or it leads elsewhere; "
+    "the run is made again on resume",
     "ledger_halted": "the ledger could no longer be trusted; the run is made again on resume",
     "request_limit": "the gateway refused requests beyond the run's cap of requests or seconds",
     "script_no_tool": "the agent offers no tool for what the script does; it got a text instead",

@@ -116,7 +116,7 @@ def _gateway(options: argparse.Namespace, upstream: str, *, scripted: bool) -> G
     limits = {name: getattr(options, name) for name in _LIMITS}
     model = ScriptedModel.load(upstream) if scripted else upstream
     gateway = Gateway(model, key_env=options.gateway_key_env, **limits)
-    if any(name not in os.environ for name in gateway.env_names):  # not shown: it may be the key itself
+    if gateway.key_env is not None and gateway.key_env not in os.environ:  # not shown: it may be the key
         raise ConfigError("--gateway-key-env: this environment variable is not set")
     return gateway
 

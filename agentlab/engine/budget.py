@@ -1,4 +1,4 @@
-"""The money of a study: its limit, what is said of it beforehand, and how a run ends that met it."""
+"""The money of a study: its limit, what is said of it beforehand; and how a gateway ends a run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-from ..errors import BudgetExceeded, ConfigError, GatewayError
+from ..errors import BudgetExceeded, ConfigError, GatewayError, UpstreamError
 from .slots import Slot
 from .study import Study
 
@@ -17,6 +17,7 @@ ENDINGS = {
     "balance": "balance_empty",
     "error": "ledger_halted",
     "limit": "request_limit",
+    "upstream": "upstream_unreachable",
 }
 
 
@@ -93,7 +94,7 @@ def end_study(ending: str, gateway: Any) -> GatewayError:  # noqa: ANN401
 
     Parameters
     ----------
-    ending : {"budget", "balance", "error"}
+    ending : {"budget", "balance", "upstream", "error"}
         How the gateway ended the run.
     gateway : LiveGateway
         The gateway.
@@ -105,6 +106,12 @@ def end_study(ending: str, gateway: Any) -> GatewayError:  # noqa: ANN401
     spent = f"ledger: {gateway.ledger}"
     if ending == "budget":
         return BudgetExceeded(f"the next request could cost more than the budget has left ({spent})")
+    if ending == "upstream":
+        why = [row["reason"] for row in gateway.of_run() if str(row.get("reason")).startswith("upstream_")]
+        return UpstreamError(
+            f"the provider cannot be used ({why[-1]}): look at its address and at the network, then record "
+            "again; what was measured is kept"
+        )
     if ending == "balance":
         return GatewayError(f"the provider's account is empty: it answered with HTTP 402 ({spent})")
     return GatewayError(f"the ledger can no longer be trusted, so nothing more is sent ({spent})")

@@ -7,6 +7,10 @@ from typing import Any
 
 #: Reasons of requests that are issues of their run; the run stays eligible.
 NOTED = ("script_no_tool", "tape_end", "tape_mismatch")
+_FAULTS = (
+    ("upstream_away", "requests: the provider could not be reached for a while"),
+    ("upstream_lost", "requests: the provider hung up without an answer"),
+)
 
 
 def doubts_of(gateway: Any) -> list[tuple[str, str]]:  # noqa: ANN401
@@ -27,7 +31,4 @@ def doubts_of(gateway: Any) -> list[tuple[str, str]]:  # noqa: ANN401
         return []
     reasons = Counter(str(row.get("reason")).partition(":")[0] for row in told())
     doubts = [(code, f"{reasons[code]} requests") for code in NOTED if reasons[code]]
-    if lost := reasons["upstream_unreachable"]:
-        cure = "the provider could not be reached; look at its address and at the network"
-        doubts.append(("gateway_fault", f"{lost} requests: {cure}"))
-    return doubts
+    return doubts + [("gateway_fault", f"{reasons[code]} {what}") for code, what in _FAULTS if reasons[code]]

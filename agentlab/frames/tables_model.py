@@ -257,7 +257,7 @@ REQUESTS = Table(
             "refusal",
             "string",
             "Why the gateway refused it: budget, balance, ledger, limit, tools, admission, price, "
-            "invalid_body.",
+            "invalid_body, tape_end, upstream_away, upstream_unreachable, upstream_redirect, gateway_error.",
             source=f"{_G} request.end",
         ),
         Column("http_status", "Int64", "As the agent got it.", source=f"{_G} request.end"),

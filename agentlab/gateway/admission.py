@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from decimal import Decimal
 from importlib import import_module
@@ -71,7 +72,7 @@ class Refusal:
     ----------
     reason : str
         ``"balance"``, ``"ledger"``, ``"limit"``, ``"tools"``, ``"admission"``, ``"price"`` or ``"budget"``;
-        ``"invalid_body: ..."``.
+        ``"invalid_body: ..."``, ``"upstream_unreachable: ..."`` and the like, with what happened.
     message : str
         What the agent is told beside it; no evidence.
     """
@@ -86,14 +87,19 @@ class Refusal:
 
     @property
     def ending(self) -> str | None:
-        """How it ends a run: ``"budget"``, ``"balance"``, ``"limit"``, ``"error"`` or not at all."""
-        return {"ledger": "error"}.get(self.code, self.code if self.code in _ENDINGS else None)
+        """How it ends a run: a value of ``_ENDINGS``, or None: not at all."""
+        return _ENDINGS.get(self.code)
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.message}" if self.message else self.reason
 
 
-_ENDINGS = ("budget", "balance", "limit")
+_ENDINGS = {
+    **{code: code for code in ("budget", "balance", "limit")},
+    "ledger": "error",
+    "upstream_redirect": "upstream",
+    "upstream_unreachable": "upstream",
+}
 
 
 class Admission:
@@ -242,7 +248,7 @@ class Admission:
         )
         try:
             said = self._admit(asked)
-        except Exception as error:  # the user's code must not open the gate, nor end the gateway
+        except (Exception, SystemExit) as error:  # the user's code must not open the gate, nor end it
             return Refusal("admission", f"the admit function raised {type(error).__name__}")
         if said is None or said is True:
             return None
@@ -276,8 +282,8 @@ def load_admit(name: str | None) -> Admit | None:
         found: Any = getattr(import_module(module), function)
     except (ImportError, AttributeError) as error:
         raise ConfigError(f"Gateway(admit={name!r}): it cannot be imported: {error}") from error
-    if not callable(found):
-        raise ConfigError(f"Gateway(admit={name!r}): it is no function")
+    if not callable(found) or inspect.iscoroutinefunction(found):
+        raise ConfigError(f"Gateway(admit={name!r}): it is no plain function")
     return cast("Admit", found)
 
 
@@ -298,6 +304,8 @@ def admit_name(admit: object) -> str:
         if colon and function.isidentifier() and all(part.isidentifier() for part in module.split(".")):
             return admit
         raise ConfigError(f"Gateway(admit={admit!r}): write 'module:function'")
+    if inspect.iscoroutinefunction(admit):
+        raise ConfigError(f"Gateway(admit={admit!r}): an async function cannot decide; write a plain one")
     module, name = getattr(admit, "__module__", None), str(getattr(admit, "__qualname__", ""))
     if not callable(admit) or not module or module == "__main__" or not name.isidentifier():
         raise ConfigError(

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Protocol
 
+from .admission import Refusal
 from .attribution import Owner
 from .dialects.base import Dialect, ModelRequest
 from .exchange import Exchange
@@ -76,6 +77,28 @@ class Call:
     chain: str | None
     owner: Owner
     start_ns: int
+
+
+async def refuse(
+    wire: Wire, dialect: Dialect, exchange: Exchange, why: Refusal | None, *, status: int = 400
+) -> None:
+    """Refuse a request for which nothing is charged.
+
+    Parameters
+    ----------
+    wire : Wire
+        Where the answer goes.
+    dialect : Dialect
+        Of the request.
+    exchange : Exchange
+        Where the refusal is recorded.
+    why : Refusal or None
+        The reason.
+    status : int
+        400 is the one status that no agent repeats.
+    """
+    exchange.status, exchange.reason, exchange.refused = status, why.reason if why else "refused", True
+    await wire.send(status, dialect.error_body(status, f"refused by the gateway: {why}"))
 
 
 class Upstream(Protocol):

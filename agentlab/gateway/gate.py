@@ -88,8 +88,8 @@ class Gate:
     Attributes
     ----------
     endings : dict of str to str
-        What ended each run, for those that were ended here: ``"budget"``, ``"balance"``, ``"limit"`` or
-        ``"error"``.
+        What ended each run, for those that were ended here: ``"budget"``, ``"balance"``, ``"limit"``,
+        ``"upstream"`` or ``"error"``.
 
     Raises
     ------
@@ -152,7 +152,7 @@ class Gate:
             if refusal is None and self._meter is not None:
                 reserved, refusal = self._reserve(self._meter, arrival, request, body)
         if refusal is not None:
-            self._note(arrival, refusal)
+            self.note(arrival.owner, refusal, request=arrival.number, t=arrival.t)
             return Decision(body=body, request=request, refusal=refusal)
         self._admission.sent(arrival.owner)
         settle = None if reserved is None else functools.partial(self._settle, arrival.owner, reserved)
@@ -216,8 +216,20 @@ class Gate:
             self.endings.setdefault(owner.run_id, self._ledger.halted)
         return fields
 
-    def _note(self, arrival: Arrival, refusal: Refusal) -> None:
-        owner = arrival.owner
-        self._ledger.refuse(refusal.code, t=arrival.t, request=arrival.number, run_id=owner.run_id)
+    def note(self, owner: Owner, refusal: Refusal, *, request: int, t: int | None = None) -> None:
+        """Write a refusal down, and how it ends its run.
+
+        Parameters
+        ----------
+        owner : Owner
+            The run.
+        refusal : Refusal
+            By the gate, or by what is behind it.
+        request : int
+            Number of the request.
+        t : int, optional
+            Stamp, ns; now when absent.
+        """
+        self._ledger.refuse(refusal.code, t=t, request=request, run_id=owner.run_id)
         if refusal.ending is not None and owner.run_id is not None:
             self.endings.setdefault(owner.run_id, refusal.ending)

@@ -17,7 +17,7 @@ from ..wire.children import Child, Children
 from .book import LedgerState, read
 from .dialects import DIALECTS
 from .files import finished, fresh_file
-from .settings import Gateway
+from .settings import TRUST, Gateway
 
 _START_S = 30.0
 _ORDER_S = 10.0
@@ -122,8 +122,8 @@ class Live:
         Calls refused with 403 so far, counted by what was wrong: path, method, host, token. Brought up to
         date by each of the methods.
     endings : dict of str to str
-        What ended which run, of those that the gateway ended: ``"budget"``, ``"balance"``, ``"limit"`` or
-        ``"error"``. Likewise.
+        What ended which run, of those that the gateway ended: ``"budget"``, ``"balance"``, ``"limit"``,
+        ``"upstream"`` or ``"error"``. Likewise.
     """
 
     def __init__(
@@ -344,6 +344,7 @@ async def _spawn(children: Children, stderr: Path) -> Child:
         # A cache rule may be a module of the user's: it is found as it is here.
         "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path),
         "LC_ALL": "C.UTF-8",
+        **{name: os.environ[name] for name in TRUST if name in os.environ},
     }
     argv = [sys.executable, "-P", "-m", "agentlab.gateway.server"]
     return await children.spawn(argv, env=env, stdin="pipe", stdout="pipe", stderr=stderr)

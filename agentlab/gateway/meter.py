@@ -49,6 +49,10 @@ class Reserved:
     evidence: Mapping[str, Any]
 
 
+#: By these a provider turns a request away before any work.
+_OVERLOADED = (503, 529)
+
+
 class Meter:
     """Reserve and settle.
 
@@ -145,8 +149,9 @@ class Meter:
         """Replace a reservation by what the request cost.
 
         A reply that is whole and reports its usage is charged exactly. A request that never left, or that the
-        provider refused with a status from 400 to 499, costs nothing. All else (a cut stream, a status from
-        500 on, an agent that went away, usage that is missing or contradicts itself) keeps its reservation.
+        provider turned away (with 400 to 499, or 503 or 529, by which it says that it is overloaded),
+        costs nothing. All else (a cut stream, another status from 500 on, an agent that went away, usage that
+        is missing or contradicts itself) keeps its reservation.
 
         Parameters
         ----------
@@ -173,7 +178,7 @@ class Meter:
 
     def _measured(self, reserved: Reserved, exchange: Exchange) -> tuple[Decimal | None, int | None]:
         status = exchange.status or 0
-        if exchange.refused or 400 <= status < 500:
+        if exchange.refused or 400 <= status < 500 or status in _OVERLOADED:
             return Decimal(0), None
         usage = exchange.usage
         if not (200 <= status < 300 and exchange.terminal_seen and usage.reason is None):

@@ -18,6 +18,7 @@ import secrets
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, NoReturn
@@ -28,8 +29,8 @@ from ..errors import AgentlabError
 from . import dialects
 from .admission import Refusal
 from .attribution import Attribution, Link, Owner
-from .call import Call, Upstream, Wire
-from .dialects.base import BadRequest, Dialect, ModelRequest, Route
+from .call import Call, Upstream, Wire, refuse
+from .dialects.base import BadRequest, ModelRequest, Route
 from .exchange import Exchange
 from .gate import Arrival, Decision, Gate
 from .httpwire import HttpWire, query, read_body
@@ -138,7 +139,7 @@ class Server:
             exchange.money = decision.settle
             call = self._begin(http, wire, arrival, decision, exchange)
             if call is None:
-                await _refuse(wire, route.dialect, exchange, decision.refusal)
+                await refuse(wire, route.dialect, exchange, decision.refusal)
             else:
                 await self._answer(call)
         finally:
@@ -192,16 +193,23 @@ class Server:
         exchange = call.exchange
         try:
             await self._upstream.answer(call)
+            if exchange.refused:
+                self._gate.note(call.owner, Refusal(str(exchange.reason)), request=exchange.number)
         except (asyncio.CancelledError, ConnectionError) as error:
             if not exchange.terminal_seen:  # else it had all of its answer
                 exchange.fault = exchange.fault or "client_gone"
             if isinstance(error, asyncio.CancelledError):
                 raise
-        except AgentlabError as error:  # a cache rule of the user's
+        except Exception as error:  # e.g. of a cache rule of the user's
+            if not isinstance(error, AgentlabError):
+                traceback.print_exc()
+            why = Refusal(
+                f"gateway_error: {error if isinstance(error, AgentlabError) else type(error).__name__}"
+            )
             if exchange.status is None:
-                await _refuse(call.wire, call.dialect, exchange, Refusal(f"gateway_error: {error}"))
+                await refuse(call.wire, call.dialect, exchange, why)
             else:
-                exchange.reason = f"gateway_error: {error}"
+                exchange.reason = why.reason
                 call.wire.reset()
 
     def _wrong(self, http: web.BaseRequest, route: Route | None) -> str | None:
@@ -300,12 +308,6 @@ def _upstream(gateway: Gateway, key: str | None) -> Upstream:
     from .upstream import ProviderUpstream
 
     return ProviderUpstream(gateway.upstream, key=key)
-
-
-async def _refuse(wire: Wire, dialect: Dialect, exchange: Exchange, why: Refusal | None) -> None:
-    """Refuse with 400: the one status that no agent repeats."""
-    exchange.status, exchange.reason, exchange.refused = 400, why.reason if why else "refused", True
-    await wire.send(400, dialect.error_body(400, f"refused by the gateway: {why}"))
 
 
 def _say(message: dict[str, Any]) -> None:

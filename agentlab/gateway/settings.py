@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, cast
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from ..errors import ConfigError, GatewayError
 from .admission import Admit, admit_name
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .live import Live
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+#: Where OpenSSL looks for authorities that are trusted besides or instead of the system's.
+TRUST = ("SSL_CERT_DIR", "SSL_CERT_FILE")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,8 +187,8 @@ class Gateway:
 
     @property
     def env_names(self) -> tuple[str, ...]:
-        """Names of the environment variables that the starting process needs."""
-        return () if self.key_env is None else (self.key_env,)
+        """Names of the environment variables that the starting process takes along."""
+        return TRUST if self.key_env is None else (*TRUST, self.key_env)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON data; keys are never among them.
@@ -340,8 +342,8 @@ def _check_upstream(upstream: object, key_env: object) -> None:
             f"Gateway({type(upstream).__name__}): give a provider's URL as text, or a model that runs here, "
             "ScriptedModel.load('cache-probe'), also of a script's path, or Tape('studies/...')"
         )
-    url = urlsplit(upstream)
-    if url.scheme not in ("http", "https") or not url.hostname:
+    url = _address(upstream)
+    if url is None:
         raise ConfigError(
             "Gateway(upstream=...): give a URL such as https://api.example.com/v1, or a model that runs "
             "here, ScriptedModel.load('cache-probe')"
@@ -350,3 +352,14 @@ def _check_upstream(upstream: object, key_env: object) -> None:
         raise ConfigError("Gateway(upstream=...): give the URL without login, query or fragment; see key_env")
     if url.scheme == "http" and key_env is not None and url.hostname not in _LOOPBACK:
         raise ConfigError(f"Gateway({upstream!r}): a key is sent over https only")
+
+
+def _address(text: str) -> SplitResult | None:
+    """Read a URL; None: it leads to no host."""
+    try:
+        url = urlsplit(text)
+        host = (url.hostname or "").encode("idna")
+        leads = url.scheme in ("http", "https") and url.port != 0
+    except ValueError:  # a port or a name that cannot be
+        return None
+    return url if leads and host and not any(map(str.isspace, text)) else None

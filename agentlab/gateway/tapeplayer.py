@@ -8,7 +8,8 @@ from typing import Any
 
 from ..errors import ProtocolError
 from ..wire.sse import SSEParser
-from .call import Call
+from .admission import Refusal
+from .call import Call, refuse
 from .tape import Reply, Tape, data_of, prompt_hash
 
 
@@ -37,9 +38,8 @@ class TapeUpstream:
         """
         reply, matched = self._next(call)
         if reply is None:
-            call.exchange.status, call.exchange.reason, call.exchange.refused = 400, "tape_end", True
-            message = "refused by the gateway: tape_end: nothing is left on the tape for this request"
-            await call.wire.send(400, call.dialect.error_body(400, message))
+            why = Refusal("tape_end", "nothing is left on the tape for this request")
+            await refuse(call.wire, call.dialect, call.exchange, why)
             return
         await _Play(call, reply, timing=self._timing, matched=matched).run()
 

@@ -2,11 +2,14 @@
 
 The provider's key is added here and never reaches an agent; redirects are refused; of an error only the
 status crosses back, its body is dropped unread. A stream that ends without its final event resets the agent's
-connection, because several agents otherwise act on the truncated rest.
+connection, because several agents otherwise act on the truncated rest. An address at which nobody answers is
+refused for good, unless somebody did a moment ago: then the agent may ask again. For either nothing was sent.
 """
 
 from __future__ import annotations
 
+import math
+import os
 import re
 import time
 from collections.abc import Mapping
@@ -15,10 +18,13 @@ import aiohttp
 
 from ..errors import ProtocolError
 from ..wire.sse import SSEEvent, SSEParser
-from .call import Call
+from .admission import Refusal
+from .call import Call, refuse
 from .dialects.base import Dialect, Reader
 
-_CONNECT_S = 15.0
+_CONNECT_S = 10.0
+#: How long a provider that has answered may be away before its address is taken for a dead one.
+_PATIENCE_S = 30.0
 _COMMENT = b":\n\n"
 #: Headers of the agent that do not go on: of the connection, of its login, of a browser.
 _KEPT_BACK = frozenset(
@@ -66,6 +72,7 @@ class ProviderUpstream:
         self._url = url.rstrip("/")
         self._key = key
         self._session: aiohttp.ClientSession | None = None
+        self._reached_s = -math.inf
 
     async def answer(self, call: Call) -> None:
         """Pass one call on and its reply back.
@@ -76,8 +83,11 @@ class ProviderUpstream:
             Under way.
         """
         if self._session is None:
-            timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S)
-            self._session = aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar())
+            self._session = aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=None, connect=_CONNECT_S),
+                connector=aiohttp.TCPConnector(limit=0),  # nobody waits for another's request
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
         asking = call.dialect.asking_usage(call.request)
         try:
             async with self._session.post(
@@ -86,7 +96,13 @@ class ProviderUpstream:
                 headers=self._headers(call.headers, call.dialect),
                 allow_redirects=False,
             ) as reply:
+                self._reached_s = time.monotonic()
                 await self._back(call, reply, drop_usage=asking is not None)
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
+            away = time.monotonic() - self._reached_s < _PATIENCE_S
+            code, status = ("upstream_away", 502) if away else ("upstream_unreachable", 400)
+            why = Refusal(f"{code}: {_why_unreachable(error)}")
+            await refuse(call.wire, call.dialect, call.exchange, why, status=status)
         except aiohttp.ClientError:
             await _lost(call)
 
@@ -104,12 +120,14 @@ class ProviderUpstream:
 
     async def _back(self, call: Call, reply: aiohttp.ClientResponse, *, drop_usage: bool) -> None:
         if not 200 <= reply.status < 300:
-            status = reply.status if reply.status >= 400 else 502
-            call.exchange.status, call.exchange.fault = status, "status"
-            call.exchange.reason = None if reply.status >= 400 else "upstream_redirect"
             reply.close()
             message = f"the provider answered with HTTP {reply.status}"
-            await call.wire.send(status, call.dialect.error_body(status, message))
+            if reply.status < 400:
+                why = Refusal(f"upstream_redirect: {message}")
+                await refuse(call.wire, call.dialect, call.exchange, why)
+                return
+            call.exchange.status, call.exchange.fault = reply.status, "status"
+            await call.wire.send(reply.status, call.dialect.error_body(reply.status, message))
             return
         call.exchange.status = reply.status
         if reply.content_type == "text/event-stream":
@@ -172,13 +190,28 @@ def _doubt(call: Call, reader: Reader) -> None:
 
 
 async def _lost(call: Call) -> None:
-    """The provider's connection failed: before its reply, or in it."""
+    """The provider's connection failed under way: before its reply, or in it."""
     call.exchange.fault = "reset"
     if call.exchange.status is not None:
         call.wire.reset()
         return
-    call.exchange.status, call.exchange.reason = 502, "upstream_unreachable"
-    await call.wire.send(502, call.dialect.error_body(502, "the provider cannot be reached"))
+    call.exchange.status, call.exchange.reason = 502, "upstream_lost"
+    await call.wire.send(502, call.dialect.error_body(502, "the provider hung up without an answer"))
+
+
+def _why_unreachable(error: aiohttp.ClientError) -> str:
+    """Say why there is no connection, in words that name no address."""
+    if isinstance(error, aiohttp.InvalidURL):
+        return "no such address"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "the name of the host is not known"
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return "its certificate is not trusted"
+    if isinstance(error, aiohttp.ClientSSLError):
+        return "no TLS connection"
+    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno:
+        return os.strerror(error.os_error.errno).lower()
+    return f"no connection within {_CONNECT_S:g} s"
 
 
 def _join(url: str, target: str) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import socket
 
 import httpx
 import pytest
@@ -11,7 +12,7 @@ from agentlab.drivers.base import Identity
 from agentlab.engine.budget import told_cost
 from agentlab.engine.slots import recorded
 from agentlab.engine.study import Study, prepare
-from agentlab.errors import BudgetExceeded, ConfigError
+from agentlab.errors import BudgetExceeded, ConfigError, UpstreamError
 
 ASK = {"model": "scripted", "max_tokens": 1000, "messages": [{"role": "user", "content": "x" * 400}]}
 PRICE = al.Price(1, 100)  # a reply is reserved at 0.1 USD and costs a fraction of it
@@ -126,6 +127,19 @@ def test_what_a_paid_study_may_cost_is_said_before_it_starts(tmp_path):
     assert (
         told_cost(dataclasses.replace(study, gateway=gateway()), slots) is None
     )  # a scripted model costs nothing
+
+
+def test_a_dead_provider_ends_the_study_at_once_and_its_run_is_made_again(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and never listens: connections are refused
+        dead = al.Gateway(f"http://127.0.0.1:{taken.getsockname()[1]}/v1", price=PRICE)
+        for _ in range(2):
+            with pytest.raises(
+                UpstreamError, match=r"(?s)connection refused\): look at its address.*0 of 3 runs"
+            ):
+                record(tmp_path, gateway=dead)
+    assert statuses(tmp_path) == [("cancelled", ["upstream_unreachable"])] * 2
+    assert {row["charged_usd"] for row in _ends(tmp_path)} == {"0"}
 
 
 def _ends(folder):

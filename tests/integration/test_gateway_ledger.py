@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable
 from decimal import Decimal
 from pathlib import Path
@@ -216,7 +217,10 @@ async def test_a_stream_that_the_agent_leaves_keeps_its_reservation() -> None:
         (Step(text="a", usage={"prompt_tokens": 3, "completion_tokens": -1}), True),
         (Step(text="aaaaaaaaaa", fault=Fault("cut", after=1)), True),
         (Step(text="a", fault=Fault("status", code=500)), True),
+        (Step(text="a", fault=Fault("status", code=502)), True),
         (Step(text="a", fault=Fault("status", code=429)), False),
+        (Step(text="a", fault=Fault("status", code=503)), False),
+        (Step(text="a", fault=Fault("status", code=529)), False),
     ],
 )
 async def test_what_a_request_cost_is_known_or_kept(step: Step, uncertain: bool) -> None:
@@ -307,6 +311,8 @@ def two_stages(asked: Asked) -> bool | str:
     """Admit two requests with tools, refuse a third with words, and fail at "boom"."""
     if asked.max_output_tokens == 13:
         raise RuntimeError("secret-of-the-function")
+    if asked.max_output_tokens == 14:
+        sys.exit("secret-of-the-function")
     if asked.n_before >= 2:
         return "the research stage is over"
     return asked.tool_names == ("read",)
@@ -316,13 +322,14 @@ async def test_a_function_admits_and_its_refusal_spends_nothing() -> None:
     model = ScriptedModel([Step(text="ok")], match="rule")
     gateway = Gateway(model, admit=two_stages, price=PRICE, budget_usd=9)
     async with gateway as live, agent(live) as http:
-        asks = [body(tools=[]), body(), body(max_tokens=13), body(), body()]
+        asks = [body(tools=[]), body(), body(max_tokens=13), body(max_tokens=14), body(), body()]
         replies = [await http.post("/chat/completions", json=ask) for ask in asks]
-        assert [reply.status_code for reply in replies] == [400, 200, 400, 200, 400]
-        assert "the research stage is over" in replies[4].text
-        assert "RuntimeError" in replies[2].text and "secret" not in replies[2].text
+        assert [reply.status_code for reply in replies] == [400, 200, 400, 400, 200, 400]
+        assert "the research stage is over" in replies[5].text
+        assert "RuntimeError" in replies[2].text and "SystemExit" in replies[3].text
+        assert not any("secret" in reply.text for reply in replies)
         await live.sync()
-        assert live.ledger.refused == {"admission": 3} and live.ledger.n_settled == 2
+        assert live.ledger.refused == {"admission": 4} and live.ledger.n_settled == 2
         assert live.ledger.halted is None
     with pytest.raises(ConfigError, match="cannot be imported"):
         await Gateway(model, admit="json:absent").start()

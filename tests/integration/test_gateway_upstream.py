@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gzip
 import json
+import socket
 import statistics
 import time
 from collections.abc import AsyncIterator
@@ -14,7 +15,7 @@ from typing import Any, Literal
 import httpx
 import pytest
 
-from agentlab import Gateway, ScriptedModel, Step
+from agentlab import Gateway, Price, ScriptedModel, Step
 from agentlab.errors import ConfigError
 from agentlab.gateway import Fault
 from agentlab.gateway.live import Live
@@ -180,8 +181,8 @@ async def test_redirects_are_refused_and_foreign_headers_stay_here() -> None:
     async with raw_provider(redirect) as (url, heard), Gateway(url) as live, agent(live) as http:
         reply = await http.post("/chat/completions", json=BODY, headers={"cookie": "a=b", "x-api-key": "zzz"})
         await live.sync()
-        assert reply.status_code == 502
-        assert live.requests[0]["reason"] == "upstream_redirect"
+        assert reply.status_code == 400, "an address that leads elsewhere is for good"
+        assert live.requests[0]["reason"] == "upstream_redirect: the provider answered with HTTP 307"
         sent = heard[0].lower()
         assert live.token.encode() not in heard[0] and b"cookie" not in sent and b"zzz" not in sent
         assert b"x-session-id: s" in sent and b"accept-encoding: identity" in sent
@@ -248,11 +249,68 @@ async def test_the_token_in_a_query_stays_here_however_it_is_spelled() -> None:
             )
 
 
-async def test_a_provider_that_cannot_be_reached() -> None:
-    async with Gateway("http://127.0.0.1:9/v1") as live, agent(live) as http:
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://127.0.0.1:9/v1", "connection refused"),
+        ("http://no-such-host.invalid/v1", "the name of the host is not known"),
+    ],
+)
+async def test_nobody_at_the_providers_address_is_said_at_once_and_costs_nothing(url: str, why: str) -> None:
+    async with Gateway(url, price=Price(3, 15), budget_usd=1) as live, agent(live) as http:
+        await live.begin("r1", "a", "/dev/null")
         reply = await http.post("/chat/completions", json=BODY)
         await live.sync()
-    assert reply.status_code == 502 and live.requests[0]["reason"] == "upstream_unreachable"
+        ledger, endings = live.ledger, live.endings
+    assert reply.status_code == 400, "no agent asks again"
+    assert reply.json()["error"]["type"] == "invalid_request_error"
+    assert f"upstream_unreachable: {why}" in reply.json()["error"]["message"]
+    assert ledger.charged_usd == ledger.uncertain == ledger.reserved_usd == 0
+    assert ledger.refused == {"upstream_unreachable": 1} and ledger.halted is None
+    assert endings == {"r1": "upstream"}
+
+
+async def test_an_address_that_swallows_connections_is_given_up() -> None:
+    """A full backlog drops what asks to connect, as a firewall does."""
+    with contextlib.ExitStack() as stack:
+        hole = stack.enter_context(socket.socket())
+        hole.bind(("127.0.0.1", 0))
+        hole.listen(0)
+        for _ in range(4):
+            filler = stack.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(hole.getsockname())
+        url = f"http://127.0.0.1:{hole.getsockname()[1]}/v1"
+        async with Gateway(url) as live, agent(live) as http:
+            began = time.monotonic()
+            reply = await http.post("/chat/completions", json=BODY, timeout=30)
+            assert 9 < time.monotonic() - began < 15
+    assert reply.status_code == 400 and "no connection within 10 s" in reply.text
+
+
+async def test_a_provider_that_has_answered_may_be_away_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with behind(monkeypatch, Step(text="a")) as (provider, live, http):
+        assert (await http.post("/chat/completions", json=BODY)).status_code == 200
+        await provider.close()
+        reply = await http.post("/chat/completions", json=BODY)
+        await live.sync()
+        last = live.requests[-1]
+    assert reply.status_code == 502, "agents ask again"
+    assert last["reason"] == "upstream_away: connection refused" and last["refused"]
+    assert live.endings == {}
+
+
+async def test_a_provider_that_hangs_up_without_an_answer_may_have_charged_for_it() -> None:
+    async with (
+        raw_provider(b"") as (url, _),
+        Gateway(url, price=Price(3, 15)) as live,
+        agent(live) as http,
+    ):
+        reply = await http.post("/chat/completions", json=BODY)
+        await live.sync()
+        request = live.requests[0]
+    assert reply.status_code == 502
+    assert (request["fault"], request["reason"], request["uncertain"]) == ("reset", "upstream_lost", True)
 
 
 async def test_reasoning_blank_text_and_odd_usage_are_read_as_they_are() -> None:

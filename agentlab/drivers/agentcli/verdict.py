@@ -48,7 +48,7 @@ def judge(
     outcome : Outcome
         What the agent says itself.
     ending : str or None
-        How the gateway ended the run: ``budget``, ``balance``, ``limit`` or ``error``.
+        How the gateway ended the run: ``budget``, ``balance``, ``limit``, ``upstream`` or ``error``.
     cut : {"timeout", "stall", "cancelled"} or None
         Why it was ended from here.
     exit_code : int or None
@@ -68,7 +68,7 @@ def judge(
     if ending == "budget" or ending == "balance" or ending == "limit":
         return Verdict(ending, ending)
     if ending is not None:
-        return Verdict("error", "ledger")
+        return Verdict("error", "ledger" if ending == "error" else _why(outcome, exit_code, requests))
     if cut is not None:
         return Verdict("stopped" if cut == "cancelled" else "timeout", cut)
     if outcome.answered:
@@ -124,11 +124,10 @@ def _failure(row: Mapping[str, Any]) -> str | None:
 def _why(outcome: Outcome, exit_code: int | None, requests: Sequence[Mapping[str, Any]]) -> str:
     """Find the code of an error: how its last request failed, else how it says that it stopped."""
     last = requests[-1] if requests else {}
-    status = last.get("status")
     if exit_code is not None and exit_code < 0:
         return f"signal_{-exit_code}"
-    if status == 400 and not last.get("fault") and last.get("reason"):
-        return str(last["reason"]).partition(":")[0]  # refused by the gateway
+    if last.get("refused") and last.get("reason"):
+        return str(last["reason"]).partition(":")[0]
     if last and (failure := _failure(last)) is not None:
         return failure
     if not requests:

@@ -17,6 +17,8 @@ from agentlab.wire import netns, proctree
 GOOD = Outcome(True, "stop", "Done.")
 BAD = Outcome(False, "error", "", "500 no")
 OK = {"status": 200, "terminal_seen": True}
+REFUSED = {"status": 400, "refused": True}
+DEAD = {**REFUSED, "reason": "upstream_unreachable: connection refused"}
 
 
 @pytest.mark.parametrize(
@@ -56,6 +58,7 @@ def test_settings_are_frozen_plain_data():
         ({"ending": "balance"}, Verdict("balance", "balance")),
         ({"ending": "limit", "cut": "timeout"}, Verdict("limit", "limit")),
         ({"ending": "error"}, Verdict("error", "ledger")),
+        ({"ending": "upstream", "requests": [OK, DEAD]}, Verdict("error", "upstream_unreachable")),
         ({"cut": "timeout"}, Verdict("timeout", "timeout")),
         ({"cut": "stall"}, Verdict("timeout", "stall")),
         ({"cut": "cancelled"}, Verdict("stopped", "cancelled")),
@@ -66,11 +69,12 @@ def test_settings_are_frozen_plain_data():
         ({"outcome": BAD, "requests": [{"status": 500, "fault": "status"}]}, Verdict("error", "http_500")),
         ({"outcome": BAD, "requests": [OK, {"status": 200, "fault": "reset"}]}, Verdict("error", "reset")),
         ({"outcome": BAD, "requests": [{"status": 200}]}, Verdict("error", "cut")),
-        ({"outcome": BAD, "requests": [{"status": 400, "reason": "tools"}]}, Verdict("error", "tools")),
+        ({"outcome": BAD, "requests": [{**REFUSED, "reason": "tools"}]}, Verdict("error", "tools")),
         (
-            {"outcome": BAD, "requests": [{"status": 400, "reason": "invalid_body: x"}]},
+            {"outcome": BAD, "requests": [{**REFUSED, "reason": "invalid_body: x"}]},
             Verdict("error", "invalid_body"),
         ),
+        ({"outcome": BAD, "requests": [{"status": 400, "reason": "no_usage"}]}, Verdict("error", "http_400")),
     ],
 )
 def test_the_verdict(about, expected):

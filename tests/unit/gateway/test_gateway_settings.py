@@ -12,6 +12,7 @@ import pytest
 
 from agentlab.errors import ConfigError
 from agentlab.gateway import Fault, Gateway, Pin, Price, PromptCache, ScriptedModel, Step
+from agentlab.gateway.admission import Asked
 from agentlab.gateway.canonical import Canonical
 from agentlab.gateway.dialects import DIALECTS
 from agentlab.gateway.dialects.base import CacheUse
@@ -36,6 +37,10 @@ MODEL = ScriptedModel(
 )
 
 PIN = Pin(system="s", tools=[{"name": "read", "description": "", "parameters": {}}], sampling={"top_p": 1})
+
+
+async def later(asked: Asked) -> bool:
+    return asked.run_s > 0
 
 
 def every_64(prompt: Canonical) -> range:
@@ -149,6 +154,11 @@ def test_a_script_of_ones_own_is_a_file(tmp_path: Path) -> None:
         (lambda: Gateway(object()), "Tape"),  # type: ignore[arg-type]
         (lambda: Gateway("api.example.com/v1"), "https://"),
         (lambda: Gateway("https://me:pw@example.com"), "without login"),
+        (lambda: Gateway("https://api.example.com:99999/v1"), "https://"),
+        (lambda: Gateway("https://api..example.com/v1"), "https://"),
+        (lambda: Gateway("https://api.exam ple.com/v1"), "https://"),
+        (lambda: Gateway("http://[::1/v1"), "https://"),
+        (lambda: Gateway(MODEL, admit=later), "async"),
         (lambda: Gateway("http://example.com/v1", key_env="KEY"), "https only"),
     ],
 )
