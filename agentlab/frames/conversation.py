@@ -60,6 +60,14 @@ class Message:
         """When it came to be: the server's stamp, else its first report."""
         return self.created_ns if self.created_ns is not None else self.first_ns
 
+    @property
+    def seen_ns(self) -> int | None:
+        """When it was first heard of: its begin, else its first chunk, step or tool on the stream."""
+        if self.begin_ns is not None:
+            return self.begin_ns
+        pieces = [*self.chunks, *self.steps, *(t for t in self.tools if t.get("source") != "history")]
+        return min((piece["t"] for piece in pieces), default=None)
+
 
 @dataclasses.dataclass
 class Turn:
@@ -73,7 +81,8 @@ class Turn:
     reply: Event | None = None
     end: Event | None = None
     messages: list[Message] = dataclasses.field(default_factory=list[Message])
-    """Assistants that answer this prompt by their parent; nothing is guessed."""
+    """Assistants that answer this prompt by their parent; nothing is guessed. Of an agent that describes no
+    message at all, and only streams pieces: those that came in the turn's window."""
 
     @property
     def send_ns(self) -> int:
@@ -184,7 +193,7 @@ class Conversation:
         for turn in main.turns if main else ():
             if message.parent is not None and message.parent == turn.message:
                 return turn
-        return self.turn_at(message.session, message.begin_ns)
+        return self.turn_at(message.session, message.seen_ns)
 
     def call_repeats(self, call: tuple[str | None, str]) -> int:
         """Count the reports of a tool call that arrived again unchanged.

@@ -176,7 +176,9 @@ def _order(talk: Conversation, session: AgentSession) -> None:
     session.turns.sort(key=lambda turn: turn.send_ns)
     for turn, following in pairwise(session.turns):
         turn.until_ns = following.send_ns
-    own = [m for m in talk.messages.values() if m.session == session.id and m.is_assistant]
+    told = [m for m in talk.messages.values() if m.session == session.id]
+    own = [m for m in told if m.is_assistant]
+    pieces = [] if any(m.state for m in told) else told
     for message in own:
         message.created_ns = run.monotonic_ns(message.state.get("created_unix_ms"))
         message.completed_ns = run.monotonic_ns(message.state.get("completed_unix_ms"))
@@ -185,3 +187,4 @@ def _order(talk: Conversation, session: AgentSession) -> None:
     session.messages = own
     for turn in session.turns:
         turn.messages = [m for m in own if m.parent is not None and m.parent == turn.message]
+        turn.messages += [m for m in pieces if turn.holds(m.seen_ns)]

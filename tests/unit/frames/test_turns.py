@@ -171,6 +171,37 @@ def test_an_answer_without_parent_belongs_to_no_turn(study):
     assert list(recs.requests["turn"]) == [1, 2], "by time, each once"
 
 
+def test_pieces_of_an_agent_that_describes_no_message_belong_to_the_turn_they_came_in(study):
+    """Codex and Gemini CLI stream texts and tools and tell of no message."""
+    with study.run("a") as run:
+        begin(run)
+        call = {"session": S, "message": f"{S}/1", "call": "1/c", "name": "exec", "source": "stream"}
+        run.emit("tool", at_ms=180, status="running", **call)
+        run.emit("tool", at_ms=230, status="completed", **call)
+        chunk(run, 250, message=f"{S}/1")
+        reply(run, 300)
+        end(run, 310)
+        begin(run, turn=2, at=1000, message="u2")
+        chunk(run, 1040, message=f"{S}/2", kind="reasoning")
+        reply(run, 1300, turn=2)
+    recs = al.load(study.path)
+    assert list(recs.turns["n_tools"]) == [1, 0]
+    assert list(recs.turns["first_tool_ms"].fillna(-1)) == [80, -1]
+    assert list(recs.turns["ttft_ms"]) == [150, 40]
+    assert recs.turns["reason"].isna().all()
+    assert list(recs.tools["turn"]) == [1]
+
+
+def test_pieces_of_a_message_that_was_never_described_prove_nothing_beside_described_ones(study):
+    with study.run("a") as run:
+        begin(run)
+        answer(run, parent="u1")
+        chunk(run, 200, message="other")
+        reply(run, 300)
+    turn = row(study)
+    assert (turn["reason"], turn.isna()["ttft_ms"]) == ("no_visible_text", True)
+
+
 def test_answers_to_a_summary_are_not_answers_to_the_prompt(study):
     with study.run("a") as run:
         begin(run)
