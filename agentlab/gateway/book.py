@@ -14,7 +14,6 @@ from typing import Any, cast
 from ..errors import RecordingError
 
 _ZERO = Decimal(0)
-_DENSEST = 8  # tokens per byte; what claims more is no count to learn from
 #: Sums are never below what was charged, whatever their length.
 EXACT = decimal.Context(prec=60, rounding=decimal.ROUND_CEILING)
 
@@ -97,7 +96,6 @@ class _Account:
 class _Open:
     account: str
     usd: Decimal
-    row: Mapping[str, Any]
 
 
 class Book:
@@ -105,8 +103,6 @@ class Book:
 
     Attributes
     ----------
-    ratios : dict of str to float
-        Highest input tokens per byte of the wire seen so far, by model.
     runs : dict of (str, str) to Decimal
         Charge of each run, by run id and arm.
     """
@@ -114,7 +110,6 @@ class Book:
     def __init__(self) -> None:
         self.open: dict[str, _Open] = {}
         self.accounts: dict[str, _Account] = {}
-        self.ratios: dict[str, float] = {}
         self.runs: dict[tuple[str, str], Decimal] = {}
         self._all = _Account()
 
@@ -214,7 +209,7 @@ class Book:
     def _reserve(self, row: Mapping[str, Any]) -> None:
         amount = _amount(row["reserved_usd"])
         account = str(row["account"])
-        self.open[str(row["id"])] = _Open(account, amount, row)
+        self.open[str(row["id"])] = _Open(account, amount)
         for sums in (self._all, self.account(account)):
             sums.held = EXACT.add(sums.held, amount)
 
@@ -224,7 +219,6 @@ class Book:
         if hold is not None:
             for sums in (self._all, self.account(hold.account)):
                 sums.held = EXACT.subtract(sums.held, hold.usd)
-            self._calibrate(hold.row, row)
         for sums in (self._all, self.account(str(row["account"]))):
             sums.settled += 1
             sums.charged = EXACT.add(sums.charged, charge)
@@ -234,12 +228,6 @@ class Book:
         if (run := row.get("run_id")) is not None:
             key = (str(run), str(row.get("arm")))
             self.runs[key] = EXACT.add(self.runs.get(key, _ZERO), charge)
-
-    def _calibrate(self, reserved: Mapping[str, Any], settled: Mapping[str, Any]) -> None:
-        n_tokens, n_bytes = settled.get("input_total_tokens"), reserved.get("body_bytes")
-        if isinstance(n_tokens, int) and isinstance(n_bytes, int) and 0 < n_tokens <= _DENSEST * n_bytes:
-            model = str(reserved.get("model"))
-            self.ratios[model] = max(self.ratios.get(model, 0.0), n_tokens / n_bytes)
 
 
 def read(file: str | Path) -> Book:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
+from .inputs import UNSEEN, Beginnings, Inputs, beginnings
 from .ledger import Hold, Ledger, text
 from .prices import Price
 
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from .attribution import Owner
     from .dialects.base import Dialect, ModelRequest
     from .exchange import Exchange
-
-#: A calibrated bound takes this much more than the highest tokens per byte seen.
-MARGIN = 1.5
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,6 +37,8 @@ class Reserved:
         The same, parsed.
     evidence : mapping
         Fields of ``request.begin``.
+    prompt : list of tuple of (int, int)
+        Beginnings of its prompt.
     """
 
     hold: Hold
@@ -47,6 +47,7 @@ class Reserved:
     body: bytes
     request: ModelRequest
     evidence: Mapping[str, Any]
+    prompt: Beginnings
 
 
 #: By these a provider turns a request away before any work.
@@ -63,9 +64,8 @@ class Meter:
     prices : Price or mapping of str to Price
         Of every model, or by the model's name.
     bound : {"calibrated", "hard"}
-        How many tokens an input may have: ``"hard"`` is one for each byte of the wire (images that are given
-        by an address are not in it). ``"calibrated"`` is the highest tokens per byte that this ledger has
-        seen for the model, times 1.5, and the hard bound until there is one.
+        How many tokens an input may have: ``"hard"`` is one for each byte of the wire; ``"calibrated"`` is
+        what was counted of an earlier request that this one begins as, and one for each byte of the rest.
     max_output_tokens : int
         Output cap of requests that name none.
     """
@@ -81,6 +81,7 @@ class Meter:
         self._ledger = ledger
         self._prices = prices
         self._calibrated = bound == "calibrated"
+        self._inputs = Inputs()
         self._cap = max_output_tokens
 
     def price(self, model: str | None) -> Price | None:
@@ -135,15 +136,19 @@ class Meter:
                 if dialect.asking_usage(request) is not None:  # which is spelled from the parsed body
                     request = dataclasses.replace(request, body=json.loads(capped))
         hour = request.marked and b'"ttl"' in body
-        n_tokens, bound = self._input_bound(request.model, len(body))
-        amount = price.bound(n_tokens, cap * _choices(request.body), hour=hour)
+        prompt = beginnings(request)
+        n_tokens = self._inputs.most(prompt, len(body))
+        bound = "calibrated" if n_tokens < len(body) else "hard"
+        amount = price.bound(n_tokens + UNSEEN, cap * _choices(request.body), hour=hour)
         sizes = {"bound": bound, "output_cap": source, "output_cap_tokens": cap}
         about = {"request": number, "run_id": owner.run_id, "arm": owner.arm, "model": request.model}
         hold = self._ledger.reserve(amount, t=t, **about, dialect=dialect.name, body_bytes=len(body), **sizes)
         if hold is None:
             return None
         evidence = {"reserved_usd": text(amount), **sizes}
-        return Reserved(hold=hold, price=price, hour=hour, body=body, request=request, evidence=evidence)
+        return Reserved(
+            hold=hold, price=price, hour=hour, body=body, request=request, evidence=evidence, prompt=prompt
+        )
 
     def settle(self, reserved: Reserved, exchange: Exchange, *, t: int) -> dict[str, Any]:
         """Replace a reservation by what the request cost.
@@ -171,6 +176,8 @@ class Meter:
         charge = self._ledger.settle(
             reserved.hold, measured=measured, t=t, status=exchange.status, input_total_tokens=total
         )
+        if self._calibrated and measured is not None and total is not None:
+            self._inputs.learn(reserved.prompt, total)
         if exchange.status == 402 and not exchange.refused:
             self._ledger.halt("balance", "http_402", t=t)
         money = {"charged_usd": text(charge), "price": reserved.price.rates(total)}
@@ -186,12 +193,6 @@ class Meter:
         if usage.input_total_tokens == 0:  # no request is empty: these zeros stand for "not counted"
             return None, None
         return reserved.price.charge(usage.counts(), hour=reserved.hour), usage.input_total_tokens
-
-    def _input_bound(self, model: str | None, n_bytes: int) -> tuple[int, str]:
-        ratio = self._ledger.book.ratios.get(str(model)) if self._calibrated else None
-        if not ratio:
-            return n_bytes, "hard"
-        return min(n_bytes, math.ceil(n_bytes * ratio * MARGIN)), "calibrated"
 
 
 def _choices(body: Mapping[str, Any]) -> int:

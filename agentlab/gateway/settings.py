@@ -57,12 +57,13 @@ class Gateway:
         not; with a price an output cap is set where there is none). ``"pinned"``: they say what ``pin`` says,
         and usage comes back in one spelling.
     bound : {"calibrated", "hard"}
-        How large an input is taken to be before it is sent: one token for each byte (``"hard"``), or by the
-        highest tokens per byte seen for the model, times 1.5 (``"calibrated"``; hard until there is one).
-        Text that is denser than all before it can cost more than was held for it: that halts the gateway, and
-        what is under way by then may pass the budget. ``"hard"`` leaves room for a quarter of the requests,
-        and can be passed only by what no byte shows: a provider that ignores the output cap, images behind a
-        URL, tools on the provider's side.
+        How many tokens an input is taken to have before it is sent. ``"hard"``: one for each byte.
+        ``"calibrated"``: what was counted of an earlier request that this one begins as, and one for each
+        byte of the rest; hard where there is none. Both add 1,000 for what providers put before a prompt. No
+        text has more than either, so the budget holds however many requests are under way; calibrated, more
+        of them fit at once, and into the last of the budget. Only what no byte shows can pass them, and then
+        halts the gateway: a provider that ignores the output cap, a dearer service tier, images, files
+        behind an address or an id, tools on the provider's side.
     tools : sequence of str, optional
         The tools that every agent must offer, exactly; requests with others are refused (``tools``). Requests
         without tools pass, for they can call none: titles, summaries.

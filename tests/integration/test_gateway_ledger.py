@@ -21,6 +21,7 @@ from agentlab import Gateway, Pin, Price, ScriptedModel, Step
 from agentlab.errors import ConfigError, RecordingError
 from agentlab.gateway import Fault, book
 from agentlab.gateway.admission import Asked
+from agentlab.gateway.inputs import UNSEEN
 from agentlab.gateway.live import Live
 
 D = Decimal
@@ -129,7 +130,7 @@ async def test_a_request_is_reserved_and_settled_to_the_last_decimal(tmp_path: P
     tokens = request["input_total_tokens"]
     charge = D(tokens) * D("0.0001") + 5 * D("0.001")
     assert request["measured_usd"] == request["charged_usd"] == format(charge, "f")
-    bound = size(body()) * D("0.0001") + D("0.2")
+    bound = (size(body()) + UNSEEN) * D("0.0001") + D("0.2")
     assert D(request["reserved_usd"]) == bound and request["bound"] == "hard"
     assert (request["output_cap"], request["output_cap_tokens"]) == ("agent", 200)
     assert state.charged_usd == charge and state.reserved_usd == 0 and state.uncertain == 0
@@ -143,25 +144,27 @@ async def test_a_request_is_reserved_and_settled_to_the_last_decimal(tmp_path: P
     assert live.ledger == state
 
 
-async def test_a_calibrated_bound_follows_what_was_seen(tmp_path: Path) -> None:
+async def test_a_calibrated_bound_counts_what_was_counted_before_and_the_rest_by_bytes(
+    tmp_path: Path,
+) -> None:
     text = "some words that are long enough to make a difference " * 40
-    model = ScriptedModel([Step(text="a"), Step(text="b")])
-    for bound, gateway in {
-        "calibrated": Gateway(model, price=PRICE),
-        "hard": Gateway(model, price=PRICE, bound="hard"),
-    }.items():
+    longer = body(text)
+    longer["messages"] += [{"role": "assistant", "content": "a"}, {"role": "user", "content": text[:50]}]
+    model = ScriptedModel([Step(text="a"), Step(text="b"), Step(text="c")])
+    for bound in ("calibrated", "hard"):
         (tmp_path / bound).mkdir()
-        live = await gateway.start(tmp_path / bound)
+        live = await Gateway(model, price=PRICE, bound=bound).start(tmp_path / bound)
         async with agent(live, **{"x-session-id": "s"}) as http:
-            for _ in range(2):
-                await http.post("/chat/completions", json=body(text))
+            for asked in (body(text), longer, body(text, model="other")):
+                await http.post("/chat/completions", json=asked)
         await live.close()
-        first, second = live.requests
-        assert first["bound"] == "hard" and second["bound"] == bound
-        inputs = [D(r["reserved_usd"]) - D("0.2") for r in (first, second)]
-        assert inputs[0] == size(body(text)) * D("0.0001")
-        share = inputs[1] / inputs[0]
-        assert share == 1 if bound == "hard" else D("0.3") < share < D("0.45")  # 1 token per 4 bytes, x 1.5
+        first, second, other = live.requests
+        assert (first["bound"], second["bound"], other["bound"]) == ("hard", bound, "hard")
+        hard = [size(body(text)), size(longer)]
+        inputs = [(D(r["reserved_usd"]) - D("0.2")) / D("0.0001") - UNSEEN for r in (first, second)]
+        assert inputs[0] == hard[0]
+        rest = inputs[1] - first["input_total_tokens"]
+        assert inputs[1] == hard[1] if bound == "hard" else 100 < rest < 300  # its own keys are in it
         assert D(second["measured_usd"]) < D(second["reserved_usd"])
 
 

@@ -170,9 +170,9 @@ def test_a_restart_reads_what_was_spent(tmp_path: Path) -> None:
     file = tmp_path / "ledger.jsonl"
     first = Ledger(file, budget_usd=D(1))
     for measured in (D("0.2"), None):
-        hold = first.reserve(D("0.3"), model="m", body_bytes=1000)
+        hold = first.reserve(D("0.3"))
         assert hold is not None
-        first.settle(hold, measured=measured, input_total_tokens=250)
+        first.settle(hold, measured=measured)
     first.reserve(D("0.25"))
     first.refuse("limit")
     first.close()
@@ -181,7 +181,6 @@ def test_a_restart_reads_what_was_spent(tmp_path: Path) -> None:
     assert state.charged_usd == D("0.75") and state.uncertain == 2 and state.refused == {"limit": 1}
     assert state.left_usd == D("0.25") and state.ending == "limit"
     assert again.reserve(D("0.26")) is None and again.reserve(D("0.25")) is not None
-    assert again.book.ratios == {"m": 0.25}
 
 
 @pytest.mark.parametrize("cut", [1, 2, 10, 60])
@@ -235,14 +234,12 @@ def test_two_thousand_rows_are_read_in_a_moment(tmp_path: Path) -> None:
     assert time.perf_counter() - began < 1
 
 
-def test_an_absurd_count_is_charged_and_not_learnt_from() -> None:
+def test_an_absurd_charge_is_counted() -> None:
     ours = Ledger(None)
-    for n_tokens in (10**400, 9_000, 0):
-        hold = ours.reserve(D("0.001"), model="m", body_bytes=1000)
-        if hold is not None:
-            ours.settle(hold, measured=D(n_tokens), input_total_tokens=n_tokens)
-            ours.halted = None
-    assert ours.book.ratios == {} and ours.book.committed() >= D(10**400)
+    hold = ours.reserve(D("0.001"))
+    assert hold is not None
+    ours.settle(hold, measured=D(10**400))
+    assert ours.halted == "error" and ours.book.committed() >= D(10**400)
 
 
 def test_an_amount_is_an_amount() -> None:
