@@ -115,7 +115,12 @@ class MeterMachine(RuleBasedStateMachine):
         self.most[reserved.hold.id] = bill
         return reserved, n_tokens
 
-    @rule(held=consumes(opened), cached=tenths, output=st.integers(0, 20), heard=st.sampled_from([True, True, False]))
+    @rule(
+        held=consumes(opened),
+        cached=tenths,
+        output=st.integers(0, 20),
+        heard=st.sampled_from([True, True, False]),
+    )
     def answer(self, held: tuple[Reserved, int], cached: int, output: int, heard: bool) -> None:
         reserved, n_tokens = held
         cache = CacheUse(n_tokens * cached // 10)
