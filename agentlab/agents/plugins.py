@@ -211,9 +211,10 @@ def find_package(name: str, version: str, folder: Path) -> Path:
 def _parted(given: Given) -> tuple[str | Path, Mapping[str, Any] | None]:
     if isinstance(given, str | Path):
         return given, None
-    pair = list(given)
+    pair: list[Any] = list(given) if isinstance(given, list | tuple) else []
     if len(pair) != 2 or not isinstance(pair[0], str | Path) or not isinstance(pair[1], Mapping):
-        raise ConfigError(f"OpenCode(plugins=...): {given!r:.80} is no name or path, and no (name, settings)")
+        # Not shown: a plugin's settings may hold a key.
+        raise ConfigError("OpenCode(plugins=...): one is no name or path, and no (name, settings)")
     return pair[0], cast("Mapping[str, Any]", pair[1])
 
 

@@ -52,6 +52,8 @@ def checked(workspace: str | Path) -> str | Path:
         if commit is None:
             raise ConfigError(f"workspace=...: the repository {repository.name} has no commit {reference!r}")
         return f"git+{repository}@{commit}"
+    if workspace == "" or "://" in str(workspace):  # not shown: an address may hold a password
+        raise ConfigError(f"workspace=...: {_SPELLING}. Clone a remote repository first")
     folder = Path(workspace)
     if not folder.is_dir():
         raise ConfigError(f"workspace={str(workspace)!r}: there is no such folder; {_SPELLING}")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...gateway import Gateway
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class AgentCLI(RunsAlone):
     """Run a command-line agent: a fresh home and workspace a run, one process a turn, behind a gateway.
 

@@ -22,7 +22,7 @@ from .sessions import ExecSessions
 VERSION = "1"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Exec(RunsAlone):
     """Measure exec sessions: each run plays a file of scenarios in which sessions are known to fail.
 

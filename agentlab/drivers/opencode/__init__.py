@@ -27,7 +27,7 @@ _PLACE = re.compile(r"\{[a-z_]+\}")
 _OURS = ("plugins", "config", "permissions", "snapshot", "workspace", "server", "version")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class OpenCode(RunsAlone):
     """Run OpenCode: one isolated server per arm (or per run), one fresh session per run.
 
@@ -113,6 +113,7 @@ class OpenCode(RunsAlone):
 
     def __post_init__(self) -> None:
         check_kinds(self)
+        checks.check_kinds(self)
         split_model("OpenCode", self.model)
         if self.server not in ("arm", "run"):
             raise ConfigError(f"OpenCode(server={self.server!r}): write 'arm' or 'run'")
@@ -125,8 +126,8 @@ class OpenCode(RunsAlone):
         checks.check_config(self.config)
         if self.workspace is not None:
             object.__setattr__(self, "workspace", workspace.checked(self.workspace))
-        if isinstance(self.plugins, str | Path):
-            raise ConfigError(f"OpenCode(plugins={str(self.plugins)!r}): give a list of plugins")
+        if not isinstance(self.plugins, list | tuple):
+            raise ConfigError("OpenCode(plugins=...): give a list of plugins")
         object.__setattr__(self, "plugins", tuple(self.plugins))
         for plugin in self.plugins:
             find_plugin(plugin)

@@ -22,7 +22,7 @@ VERSION = "1"
 _DIALECTS = ("chat", "responses", "messages", "gemini")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Reference(RunsAlone):
     """Run a small tool loop in the measuring process, behind the same gateway as any other agent.
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...recording import Recordings
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Terminal(RunsAlone):
     """Run terminal agents as a user sees them: sessions side by side, each on a terminal of its own.
 

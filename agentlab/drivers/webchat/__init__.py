@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["PAGES", "PRESETS", "AppCounters", "ChatPage", "CommandApi", "HttpApi", "Recorder", "WebChat"]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class WebChat(RunsAlone):
     """Record a chat page in Chromium while its answers stream.
 

@@ -42,3 +42,19 @@ def test_an_agent_is_one_of_the_catalogue(agent: Any) -> None:  # noqa: ANN401
 def test_an_argument_holds_no_nul() -> None:
     with pytest.raises(al.ConfigError, match="flags"):
         al.AgentCLI("pi", flags=["a\0b"])
+
+
+def test_a_driver_is_shown_by_what_was_given_and_without_secrets() -> None:
+    assert repr(al.OpenCode("lab/m")) == "OpenCode(model='lab/m')"
+    assert repr(al.WebChat(al.OpenCode("lab/m"), typing=True)) == (
+        "WebChat(model=OpenCode(model='lab/m'), typing=True)"
+    )
+    options = {"apiKey": "planted-1", "headers": {"Authorization": "Basic planted-2"}}
+    drivers = {
+        "config": al.OpenCode("own/m", config={"provider": {"own": {"options": options}}}, system="x" * 9999),
+        "flags": al.AgentCLI("pi", flags=["--api-key", "planted-3"]),
+        "env": al.Terminal("codex", sessions=(1, 4), env={"KEY": "planted-4"}),
+    }
+    shown = repr(drivers)
+    assert "planted" not in shown and "own/m" in shown and "sessions=[1, 4]" in shown
+    assert len(shown) < 1000
