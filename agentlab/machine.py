@@ -101,7 +101,8 @@ def _git(folder: Path, *arguments: str) -> str | None:
             text=True,
             timeout=5,
             check=True,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
+            env={name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+            | {"GIT_OPTIONAL_LOCKS": "0"},
         )
     except (OSError, subprocess.SubprocessError):
         return None

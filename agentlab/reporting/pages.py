@@ -28,6 +28,8 @@ _KINDS = (
 )
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _PRINT_S = 120.0
+#: What a browser needs of the environment; keys are no part of it.
+_PASSED = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "FONTCONFIG_FILE", "FONTCONFIG_PATH")
 
 
 def write_page(notebook: Path, target: Path, *, title: str, code: bool = True) -> Path:
@@ -173,7 +175,8 @@ def print_page(page: Path, target: Path, *, chromium: str) -> Path:
         ]  # fmt: skip
         if os.geteuid() == 0:
             command.insert(1, "--no-sandbox")  # the sandbox refuses root; the page holds no script
-        said = _run(command, env={**os.environ, "HOME": folder})
+        passed = {name: os.environ[name] for name in _PASSED if name in os.environ}
+        said = _run(command, env={**passed, "HOME": folder})
         if not made.is_file() or not made.stat().st_size:
             raise AgentlabError(f"{Path(chromium).name} printed no PDF of {page.name}: {said[-400:].strip()}")
         return _replace(target, made.read_bytes())

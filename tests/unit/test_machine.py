@@ -122,6 +122,14 @@ def test_the_commit_is_that_of_the_checkout(tmp_path: Path, monkeypatch: pytest.
     assert (len(facts["commit"]), facts["modified"]) == (40, False)
     (package / "x").write_text("2")
     assert provenance()["modified"] is True
+    spy = tmp_path / "bin" / "git"
+    spy.parent.mkdir()
+    spy.write_text(f"#!/bin/sh\nenv > {tmp_path / 'seen'}\n")
+    spy.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{spy.parent}:/usr/bin:/bin")
+    monkeypatch.setenv("SOME_API_KEY", "planted")
+    provenance()
+    assert "planted" not in (tmp_path / "seen").read_text(), "git gets no key"
     monkeypatch.setenv("PATH", "/nowhere")
     facts = provenance()
     assert (facts["commit"], facts["modified"]) == (None, None)

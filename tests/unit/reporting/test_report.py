@@ -201,6 +201,16 @@ def test_the_template_is_committed_clean():
     assert [cell["metadata"].get("tags") for cell in code].count(["parameters"]) == 1
 
 
+def test_the_browser_that_prints_gets_no_key(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOME_API_KEY", "planted")
+    (page := tmp_path / "page.html").write_text("<p>x</p>")
+    browser = tmp_path / "chromium"
+    browser.write_text('#!/bin/sh\nfor one; do case $one in --print-to-pdf=*) env > "${one#*=}";; esac; done')
+    browser.chmod(0o755)
+    seen = pages.print_page(page, tmp_path / "page.pdf", chromium=str(browser)).read_text()
+    assert "PATH=" in seen and "agentlab-print-" in seen and "planted" not in seen
+
+
 def test_a_pdf_that_is_no_reports_is_not_replaced(tmp_path):
     (tmp_path / "paper.pdf").write_text("my own")
     with pytest.raises(ConfigError, match="exists beside no report"):
