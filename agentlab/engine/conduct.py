@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import functools
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -75,8 +75,9 @@ class _Arm:
     gateway: LiveGateway | None
     stop: Stop
     owned: Owned = dataclasses.field(default_factory=Owned)
-    stack: AsyncExitStack = dataclasses.field(default_factory=AsyncExitStack)
     opened: Opened | None = None
+    _leave: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
+    _task: asyncio.Task[None] | None = None
 
     @property
     def hurry(self) -> bool:
@@ -86,13 +87,42 @@ class _Arm:
         self.owned.add(pid)
 
     async def open(self) -> Opened:
+        """Open it, unless it is open, in a task of its own: what a driver enters there it leaves there."""
         if self.opened is None:
-            self.opened = await self.stack.enter_async_context(self.driver.open(self))
+            ready: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
+            self._leave.clear()
+            self._task = task = asyncio.create_task(self._stay_open(ready))
+            try:
+                await asyncio.wait([ready, task], return_when=asyncio.FIRST_COMPLETED)
+            except asyncio.CancelledError:
+                task.cancel()  # its end is awaited when all are closed
+                raise
+            if not ready.done():
+                self._task = None
+                await task  # raises why
+            self.opened = ready.result()
         return self.opened
 
+    async def _stay_open(self, ready: asyncio.Future[Opened]) -> None:
+        async with self.driver.open(self) as opened:
+            ready.set_result(opened)
+            await self._leave.wait()
+
     async def close(self) -> None:
-        self.opened = None
-        await self.stack.aclose()
+        task, self._task, self.opened = self._task, None, None
+        if task is not None:
+            self._leave.set()
+            await asyncio.wait([task])
+            if not task.cancelled():
+                task.result()
+
+
+async def _close(arms: Mapping[str, _Arm]) -> None:
+    """Close all arms at once: it takes as long as the slowest, however many there are."""
+    ends = await asyncio.gather(*(arm.close() for arm in arms.values()), return_exceptions=True)
+    for error in ends:
+        if error is not None:
+            raise error
 
 
 Hold = Callable[[Path], contextlib.AbstractContextManager[object]]
@@ -134,12 +164,12 @@ async def conduct(study: Study, stop: Stop, hold: Hold = contextlib.nullcontext)
         observer = await stack.enter_async_context(Observer())
         gateways = await _start_gateways(study, stack, children)
         arms: dict[str, _Arm] = {}
+        stack.push_async_callback(_close, arms)
         for number, (name, driver) in enumerate(study.drivers.items()):
             # Its path stands in the agent's prompt: equally long for every arm, or the arms' tokens differ.
             folder = scratch / f"arm-{number:02d}"
             folder.mkdir(mode=0o700)
             arms[name] = _Arm(name, study.scenario, driver, driver.identify(), folder, gateways[name], stop)
-            stack.push_async_callback(arms[name].close)
         await _record_runs(study, arms, observer)
 
 

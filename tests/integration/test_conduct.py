@@ -16,6 +16,7 @@ from agentlab.engine.slots import recorded
 from agentlab.engine.study import Study, prepare
 from agentlab.errors import (
     AgentExited,
+    CleanupError,
     ConfigError,
     DriverTimeout,
     GatewayError,
@@ -345,6 +346,47 @@ async def test_nothing_of_a_driver_survives_the_study(tmp_path):
     await run_study(make(tmp_path, {"a": leaky}))
     assert pids and not any(os.path.exists(f"/proc/{pid}") for pid in pids)
     assert not leaky.scratch.exists()
+
+
+async def test_arms_are_closed_side_by_side_each_where_it_was_opened(tmp_path):
+    everybody = asyncio.Barrier(3)
+
+    class Together(Toy):
+        @contextlib.asynccontextmanager
+        async def open(self, arm):
+            task = asyncio.current_task()
+            async with super().open(arm) as opened:
+                yield opened
+            assert asyncio.current_task() is task
+            async with asyncio.timeout(10):
+                await everybody.wait()  # one after the other none would pass
+            if self.name == "b":
+                raise CleanupError("still alive: 4711 node", survivors=("4711 node",))
+
+    arms = {name: Together(name=name) for name in "abc"}
+    outcome = await run_study(make(tmp_path, arms, runs=1))
+    assert outcome["error"] == {"type": "CleanupError", "message": "still alive: 4711 node"}
+    assert all(arm.log == ["open", "tidy", "close"] for arm in arms.values())
+
+
+async def test_stopping_while_an_arm_opens_ends_its_opening(tmp_path):
+    stop = Stop()
+
+    class Slow(Toy):
+        @contextlib.asynccontextmanager
+        async def open(self, arm):
+            try:
+                stop.ask("cancelled")
+                await asyncio.sleep(30)
+                yield self
+            finally:
+                await asyncio.sleep(0.01)
+                self.log.append("cut off")
+
+    good, slow = Toy(), Slow()
+    study = make(tmp_path, {"good": good, "slow": slow})
+    assert await carry_out(lambda: study, stop) == {"status": "cancelled"}
+    assert good.log == ["open", "close"] and slow.log == ["cut off"]
 
 
 async def test_a_study_that_is_being_recorded_is_not_replaced(tmp_path):
