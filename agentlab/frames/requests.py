@@ -201,6 +201,7 @@ def _money(message: Message | None, exchange: Exchange | None) -> dict[str, Any]
     return {
         "cost_usd": 0.0 if refused else as_usd(end.get("measured_usd")),
         "charged_usd": 0.0 if refused else reserved if uncertain and charged is None else charged,
+        "committed_usd": as_usd(end.get("committed_usd")),
         "reserved_usd": reserved,
         "uncertain": None if reserved is None else uncertain,
         "bound": as_text(exchange.begin.get("bound")),

@@ -155,6 +155,12 @@ REQUESTS = Table(
             "What the ledger counts: the cost, or the reservation while that is uncertain.",
             source=f"{_G} request.end",
         ),
+        Column(
+            "committed_usd",
+            "Float64",
+            "Running total: what the gateway's budget had charged and reserved when this one was settled.",
+            source=f"{_G} request.end",
+        ),
         Column("reserved_usd", "Float64", "What it could cost at most.", source=f"{_G} request.begin"),
         Column("uncertain", "boolean", "Its reservation is kept.", source=f"{_G} request.end"),
         Column("bound", "string", "How it was reserved: hard, calibrated.", source=f"{_G} request.begin"),

@@ -231,6 +231,11 @@ class Ledger:
         with self._guarded(), self._locked():
             self._append("halted", t, {"life": self.life, "why": why, "detail": detail})
 
+    @property
+    def committed(self) -> Decimal:
+        """What the account has charged and holds by now, USD."""
+        return self.book.committed(self._account)
+
     def state(self, *, priced: bool = True) -> LedgerState:
         """Return where the account stands.
 

@@ -135,7 +135,7 @@ class Meter:
                 source, body = "injected", capped
                 if dialect.asking_usage(request) is not None:  # which is spelled from the parsed body
                     request = dataclasses.replace(request, body=json.loads(capped))
-        hour = request.marked and b'"ttl"' in body
+        hour = request.marked and b'"1h"' in body
         prompt = beginnings(request)
         n_tokens = self._inputs.most(prompt, len(body))
         bound = "calibrated" if n_tokens < len(body) else "hard"
@@ -180,7 +180,11 @@ class Meter:
             self._inputs.learn(reserved.prompt, total)
         if exchange.status == 402 and not exchange.refused:
             self._ledger.halt("balance", "http_402", t=t)
-        money = {"charged_usd": text(charge), "price": reserved.price.rates(total)}
+        money = {
+            "charged_usd": text(charge),
+            "committed_usd": text(self._ledger.committed),
+            "price": reserved.price.rates(total),
+        }
         return {**money, "uncertain": True} if measured is None else {**money, "measured_usd": text(measured)}
 
     def _measured(self, reserved: Reserved, exchange: Exchange) -> tuple[Decimal | None, int | None]:

@@ -130,6 +130,7 @@ async def test_a_request_is_reserved_and_settled_to_the_last_decimal(tmp_path: P
     tokens = request["input_total_tokens"]
     charge = D(tokens) * D("0.0001") + 5 * D("0.001")
     assert request["measured_usd"] == request["charged_usd"] == format(charge, "f")
+    assert request["committed_usd"] == format(charge, "f")
     bound = (size(body()) + UNSEEN) * D("0.0001") + D("0.2")
     assert D(request["reserved_usd"]) == bound and request["bound"] == "hard"
     assert (request["output_cap"], request["output_cap_tokens"]) == ("agent", 200)

@@ -446,7 +446,12 @@ def test_a_gateway_that_died_leaves_unfinished_requests(study):
     assert row["ttft_ms"] == 70
 
 
-MONEY = {"charged_usd": "0.03", "measured_usd": "0.03", "price": {"input": "3", "cache_read": "0.3"}}
+MONEY = {
+    "charged_usd": "0.03",
+    "measured_usd": "0.03",
+    "committed_usd": "0.04",
+    "price": {"input": "3", "cache_read": "0.3"},
+}
 
 
 def test_money_and_what_a_broken_prefix_costs(talk):
@@ -483,6 +488,7 @@ def test_money_and_what_a_broken_prefix_costs(talk):
     talk.end(2, 160, **TOKENS, charged_usd="0.5", uncertain=True, price=MONEY["price"])
     first, second = (row for _, row in talk.requests().iterrows())
     assert (first["cost_usd"], first["charged_usd"], first["reserved_usd"]) == (0.03, 0.03, 0.5)
+    assert first["committed_usd"] == 0.04
     assert not first["uncertain"] and (first["bound"], first["output_cap"]) == ("hard", "injected")
     assert first["chain_start"] and first[["lost_bytes", "lost_tokens", "lost_usd"]].isna().all()
     assert second["uncertain"] and second["charged_usd"] == 0.5

@@ -304,7 +304,9 @@ def test_what_is_known_is_charged_and_the_rest_kept(
     assert decision.reserved is not None
     kept = {"charged_usd": format(decision.reserved.hold.usd, "f"), "uncertain": True}
     rates = {"price": {"input": "1", "cache_read": "1"}}
-    assert settle(decision, status=status, usage=usage) == {**(kept if fields is None else fields), **rates}
+    told = settle(decision, status=status, usage=usage)
+    assert Decimal(told.pop("committed_usd")) == Decimal(told["charged_usd"])
+    assert told == {**(kept if fields is None else fields), **rates}
     assert desk.ledger.halted is None
 
 
