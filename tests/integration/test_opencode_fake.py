@@ -206,6 +206,7 @@ class Lab:
     fake: Fake
     log: RunLog
     driver: OpenCode = dataclasses.field(default_factory=lambda: OpenCode("lab/m"))
+    arm: LabArm = dataclasses.field(default_factory=LabArm)
 
     async def prompt(self, *texts):
         driver = self.driver
@@ -217,7 +218,7 @@ class Lab:
             retry_delay_s=0.01,
         )
         try:
-            async with open_session(self.driver, api, LabArm(), self.log) as session:
+            async with open_session(self.driver, api, self.arm, self.log) as session:
                 for text in texts:
                     await session.prompt(text)
         finally:
@@ -267,6 +268,26 @@ async def test_a_plain_turn_is_complete(lab):
     assert lab.codes == {} and [e["reason"] for e in lab.events("turn.end")] == ["complete"] * 2
     assert lab.fake.calls == ["DELETE ses_0"]
     assert lab.tables().turns["ttft_ms"].notna().all()
+
+
+@pytest.mark.parametrize(
+    ("url", "calls"), [(None, []), ("http://127.0.0.1:9", ["abort ses_0", "DELETE ses_0"])]
+)
+async def test_in_a_hurry_only_a_server_that_stays_is_asked_to_delete(lab, url, calls):
+    """One of our own is killed at once: on a busy machine its answer would take most of a Cancel."""
+
+    async def turn(fake, session, message):
+        lab.arm.hurry = True
+        await fake.user(session, message)
+        task.cancel()
+        await asyncio.sleep(5)
+
+    lab.fake.turn, lab.driver = turn, OpenCode("lab/m", url=url)
+    task = asyncio.create_task(lab.prompt("x"))
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert lab.fake.calls == calls and lab.codes == {}
+    assert [event["deleted"] for event in lab.events("session.close")] == [bool(calls)]
 
 
 async def test_a_stream_that_closes_in_mid_turn_discards_and_invents_nothing(lab):

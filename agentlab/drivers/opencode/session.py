@@ -375,7 +375,10 @@ async def open_session(driver: OpenCode, api: Api, arm: Arm, run: Run) -> AsyncG
             yield session
             await session.collect()
         finally:
-            await session.end(HURRY_S if arm.hurry else timeouts.cleanup)
+            if arm.hurry and driver.url is None:  # its server is killed next, and its database removed
+                run.emit("session.close", session=session.id, deleted=False)
+            else:
+                await session.end(HURRY_S if arm.hurry else timeouts.cleanup)
             for task in answers:
                 task.cancel()
 
