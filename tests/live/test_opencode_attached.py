@@ -119,10 +119,14 @@ def test_the_watch_sees_a_secret_that_a_process_holds():
     assert watch.found == {f"/proc/{process.pid}/environ"}
 
 
+@pytest.mark.parametrize("host", ["process", "kernel"])
 async def test_it_is_used_and_left_and_its_secrets_are_nowhere(
-    opencode_executable, tmp_path, temporary, capfd
+    opencode_executable, tmp_path, temporary, capfd, monkeypatch, host
 ):
     study = tmp_path / "study"
+    runtime = tmp_path / "runtime"
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(runtime))
+    monkeypatch.setenv("PLANTED", PASSWORD)  # what a user may have there, and no child gets
     async with al.Gateway(al.ScriptedModel.load("cache-probe")) as gateway:
         address, token = gateway.base_url("chat"), gateway.token
         with foreign_server(opencode_executable, tmp_path, address, token) as (client, pid):
@@ -132,15 +136,20 @@ async def test_it_is_used_and_left_and_its_secrets_are_nowhere(
             )
             with Watch(pid) as watch:
                 recs = await al.record(
-                    PROBE, driver, runs=2, to=study, host="process", quiet=None, progress="text"
+                    PROBE, driver, runs=2, to=study, host=host, quiet=None, progress="text"
                 )
                 wrong = al.OpenCode("lab/scripted", url=str(client.base_url), auth=(USER, SECRETS[1]))
                 with pytest.raises(al.StartupError, match="HTTP 401: it wants other credentials") as caught:
-                    await al.record(PROBE, wrong, runs=1, to=tmp_path / "other", host="process")
+                    await al.record(PROBE, wrong, runs=1, to=tmp_path / "other", host=host)
             assert [session["id"] for session in client.get("/session").json()] == [theirs]
             assert client.get("/session/status").json() == {}
     assert watch.n_rounds > 20 and watch.n_processes > 20 and watch.found == set()
-    assert files_with_secrets(study, tmp_path / "other", temporary) == []
+    al.export(recs, tmp_path / "csv", format="csv")
+    al.export(recs, tmp_path / "schema2", format="schema2")
+    if host == "kernel":  # once is enough
+        al.report(study, tmp_path / "page" / "page.html", pdf=False)
+    kept = [study, *(tmp_path / name for name in ("other", "csv", "schema2", "page")), runtime, temporary]
+    assert files_with_secrets(*kept) == []
     said = "".join(capfd.readouterr()) + repr(driver) + str(caught.value) + repr(recs)
     assert not any(secret in said for secret in SECRETS)
     # What is known is there, what is not is NA and said.
