@@ -1,9 +1,11 @@
-"""Read a whole JSON file as plain data, and write a file anew, with errors that name it."""
+"""Whole files: JSON as plain data, and files that are replaced as a whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import threading
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +54,39 @@ def write_whole(path: Path, content: str | bytes) -> None:
     RecordingError
         It cannot be written.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with part.open("wb") as file:
+        with replacing(path) as part, part.open("wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
-        part.replace(path)
     except OSError as error:
+        raise RecordingError(f"{path} cannot be written: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Generator[Path]:
+    """Lend a name beside a file; what is written there takes the file's place at the end, or goes.
+
+    Parameters
+    ----------
+    path : Path
+        File; its folder exists.
+
+    Yields
+    ------
+    Path
+        Where to write; hidden, and no other thread or process has it.
+
+    Raises
+    ------
+    OSError
+        It cannot take the file's place, which is what it was.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.part")
+    try:
+        yield part
+        part.replace(path)
+    except BaseException:
         with contextlib.suppress(OSError):
             part.unlink()
-        raise RecordingError(f"{path} cannot be written: {error.strerror}") from error
+        raise

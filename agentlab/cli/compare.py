@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
+from ..jsonfile import replacing
 from .budgets import metrics_named
 from .completing import arms, completes, metrics, studies
 from .outcome import judge
@@ -93,10 +94,8 @@ def _chosen(recordings: Recordings, conditions: Sequence[str]) -> Recordings:
 
 
 def _write(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.part")
     try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
+        with replacing(path) as part:
+            part.write_text(text, encoding="utf-8")
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise ConfigError(f"--csv {path}: {error.strerror}") from None

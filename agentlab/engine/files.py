@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ..errors import RecordingError, StudyBusy
-from ..jsonfile import read_json
+from ..jsonfile import read_json, replacing
 
 #: In a study that is recorded detached: who measures it (agentlab.host.lease).
 HOST_FILE = "host.json"
@@ -99,17 +99,13 @@ def write_json(path: Path, data: Mapping[str, Any], *, durable: bool = True) -> 
     RecordingError
         It cannot be written; what stood there before stays.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with open(temporary, "wb", opener=_private) as file:
+        with replacing(path) as part, open(part, "wb", opener=_private) as file:
             file.write(msgspec.json.format(_encode(data), indent=1) + b"\n")
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
-        temporary.replace(path)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
         raise _cannot_write(path, error) from error
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import threading
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import RecordingError
-from ..jsonfile import read_json
+from ..jsonfile import read_json, replacing
 from .evidence import EVIDENCE, PROFILE, TRACE, Issue, RunInfo, run_of
 
 #: Of each file of a run: size, mtime, ctime (both ns) and inode; None for a missing one. Who writes a file
@@ -117,15 +116,11 @@ class RunIndex:
             return
         import msgspec
 
-        temporary = self.path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.tmp")
-        try:
+        with contextlib.suppress(OSError, msgspec.MsgspecError, TypeError):
             self.path.parent.mkdir(exist_ok=True)
             index = {"code": self.code, "sum": _sum(self._found), "runs": self._found}
-            temporary.write_bytes(msgspec.json.encode(index))
-            temporary.replace(self.path)
-        except (OSError, msgspec.MsgspecError, TypeError):
-            with contextlib.suppress(OSError):
-                temporary.unlink()
+            with replacing(self.path) as part:
+                part.write_bytes(msgspec.json.encode(index))
 
 
 def _sum(runs: dict[str, Any]) -> str:

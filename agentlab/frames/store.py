@@ -6,13 +6,12 @@ import contextlib
 import dataclasses
 import functools
 import os
-import threading
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import RecordingError
-from ..jsonfile import read_json
+from ..jsonfile import read_json, replacing
 from . import build as frames
 from .evidence import Issue, RunInfo, read_run
 from .index import FILES, RunIndex, Stamps, stamps_of
@@ -308,11 +307,7 @@ def write_cache(path: Path, frame: pd.DataFrame, digest: str) -> None:
 
     data = pa.Table.from_pandas(frame, preserve_index=False)
     data = data.replace_schema_metadata({b"agentlab": digest.encode()})
-    temporary = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.tmp")
-    try:
+    with contextlib.suppress(OSError):
         path.parent.mkdir(exist_ok=True)
-        pq.write_table(data, temporary, compression="zstd", write_page_checksum=True)
-        temporary.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+        with replacing(path) as part:
+            pq.write_table(data, part, compression="zstd", write_page_checksum=True)

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import AgentlabError, MissingExtra, RecordingError
+from ..errors import AgentlabError, MissingExtra
+from ..jsonfile import write_whole
 
 _HERE = Path(__file__).resolve().parent
 _GENERATOR = "agentlab"
@@ -73,20 +74,13 @@ def write_page(notebook: Path, target: Path, *, title: str, code: bool = True) -
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
     about = {"title": title, "generator": f"{_GENERATOR} {__version__}", "style": _style(code=code)}
     page, _ = exporter.from_notebook_node(_read(notebook, code=code), resources={"page": about})
-    return _replace(target, page.encode())
+    return _write(target, page.encode())
 
 
-def _replace(target: Path, content: bytes) -> Path:
-    """Write a file that is there as a whole or not at all."""
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
+def _write(target: Path, content: bytes) -> Path:
+    with contextlib.suppress(OSError):  # writing says what is wrong with the folder
         target.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(content)
-        part.replace(target)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise RecordingError(f"{target} cannot be written: {error.strerror}") from None
+    write_whole(target, content)
     return target
 
 
@@ -179,7 +173,7 @@ def print_page(page: Path, target: Path, *, chromium: str) -> Path:
         said = _run(command, env={**passed, "HOME": folder})
         if not made.is_file() or not made.stat().st_size:
             raise AgentlabError(f"{Path(chromium).name} printed no PDF of {page.name}: {said[-400:].strip()}")
-        return _replace(target, made.read_bytes())
+        return _write(target, made.read_bytes())
 
 
 def _run(command: list[str], *, env: dict[str, str]) -> str:

@@ -250,11 +250,10 @@ def test_a_page_that_cannot_be_written_is_an_error_that_names_it(tmp_path, monke
     with pytest.raises(RecordingError, match=r"deep/p\.html cannot be written: Not a directory"):
         pages.write_page(make.TEMPLATE, tmp_path / "file" / "deep" / "p.html", title="p", code=False)
 
-    def full(path: Path, _: bytes) -> None:
-        path.touch()
+    def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr("agentlab.jsonfile.os.fsync", full)
     with pytest.raises(RecordingError, match=r"p\.html cannot be written: No space left"):
         pages.write_page(make.TEMPLATE, tmp_path / "p.html", title="p", code=False)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
