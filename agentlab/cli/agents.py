@@ -18,7 +18,7 @@ from .study import Group, add_asked, add_how, recorded
 _MAX_REQUESTS = 100
 _USAGE = """agentlab record agents [NAME...] [--arm NAME [KEY=VALUE ...]]... [--model PROVIDER/MODEL]
            (--gateway-script NAME | --gateway URL [--gateway-key-env NAME])
-           [--price IN,OUT[,CACHED]] [--budget-usd USD] [--workspace FOLDER]
+           [--price IN,OUT[,CACHED...]] [--budget-usd USD] [--workspace FOLDER]
            [--scenario NAME | --turn TEXT...] [--runs N] [--to FOLDER] [OPTION...]
        agentlab record agents --help"""
 _EXAMPLE = f"""\

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ConfigError
+from ..errors import ConfigError, MissingExtra
 from .outcome import DONE
 from .parser import Parser, whole
 
@@ -67,8 +67,9 @@ def add_limits(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> None
     group.add_argument(
         "--price",
         type=_price,
-        metavar="IN,OUT[,CACHED]",
-        help="USD per million tokens of input, output, and input from the prompt cache",
+        metavar="IN,OUT[,CACHED[,WRITE[,WRITE_1H]]]",
+        help="USD per million tokens of input, output, input from the prompt cache, and to it (5 minutes, an "
+        "hour); or PROVIDER:MODEL, looked up in the package genai-prices",
     )
     group.add_argument("--budget-usd", metavar="USD", help="what may be spent; reserved before it is sent")
     group.add_argument("--max-requests", type=whole(1), metavar="N", help="requests of one run")
@@ -136,12 +137,14 @@ def _run(options: argparse.Namespace) -> int:
 def _price(text: str) -> Any:  # noqa: ANN401
     from ..gateway.prices import Price
 
-    parts = [part.strip() for part in text.split(",")]
-    if not 2 <= len(parts) <= 3:
-        raise argparse.ArgumentTypeError(f"{text!r}: give IN,OUT or IN,OUT,CACHED")
+    parts: list[Any] = [part.strip() or None for part in text.split(",")]
     try:
-        return Price(*parts[:2], cache_read=parts[2] if parts[2:] else None, source="command line")
-    except ConfigError as error:
+        if ":" in text:
+            return Price.of(text)
+        if not 2 <= len(parts) <= 5:
+            raise argparse.ArgumentTypeError(f"{text!r}: give IN,OUT or IN,OUT,CACHED, or PROVIDER:MODEL")
+        return Price(*parts, source="command line")
+    except (ConfigError, MissingExtra) as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
 
 

@@ -20,6 +20,7 @@ _EXACT = decimal.Context(prec=60, rounding=decimal.ROUND_CEILING)
 # Published prices lie between 0.0011 (cached input) and 600 (output) USD per million tokens: what is
 # far outside was meant per token, or multiplied by a million once too often.
 _LOWEST, _HIGHEST = Decimal("0.001"), Decimal(10_000)
+_WRITE = Decimal("1.25")
 _NAMES = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
 
 
@@ -27,9 +28,10 @@ _NAMES = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
 class Price:
     """State what a model costs, in USD per million tokens.
 
-    A missing cache price is never 0. Cached input is then charged as ``input``, a cache write too, and a
-    write that is kept for an hour at twice ``input`` (Anthropic's published multiple) or at ``cache_write``
-    if that is more.
+    A missing cache price is never 0. Cached input is then charged as ``input``, a cache write as 1.25 times
+    ``input``, and one that is kept for an hour as twice ``input`` or as ``cache_write`` if that is more: the
+    published multiples of Anthropic, and OpenAI's where it bills writes. A provider that reports no writes
+    bills none.
 
     Parameters
     ----------
@@ -179,7 +181,7 @@ class Price:
     @property
     def write(self) -> Decimal:
         """Price of input written to the cache."""
-        return self.input if self.cache_write is None else self.cache_write
+        return _WRITE * self.input if self.cache_write is None else self.cache_write
 
     @property
     def write_1h(self) -> Decimal:

@@ -161,9 +161,10 @@ def read_usage(
     def first(paths: tuple[str, ...]) -> int | None:
         return next((counted[path] for path in paths if path in counted), None)
 
-    given, read, write, of_1h = first(_INPUT), first(_READ), first(_WRITE), first(_WRITE_1H)
-    if write is None and of_1h is not None:
-        write = of_1h + (first(_WRITE_5M) or 0)
+    given, read, write = first(_INPUT), first(_READ), first(_WRITE)
+    of_1h, of_5m = first(_WRITE_1H), first(_WRITE_5M)
+    if write is None and (of_1h is not None or of_5m is not None):
+        write = (of_1h or 0) + (of_5m or 0)
     output, thought, output_bad = _output(
         given, first(_OUTPUT), first(_REASONING), first(_TOTAL), outside=reasoning == "outside"
     )

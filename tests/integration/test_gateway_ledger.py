@@ -25,7 +25,7 @@ from agentlab.gateway.inputs import UNSEEN
 from agentlab.gateway.live import Live
 
 D = Decimal
-PRICE = Price(100, 1000)  # of round figures: 0.0001 USD an input token, 0.001 an output token
+PRICE = Price(100, 1000, cache_write=100)  # round figures: 0.0001 USD an input token, 0.001 an output token
 READ = {"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}
 BASH = {"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}}
 

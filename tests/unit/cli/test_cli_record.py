@@ -159,6 +159,18 @@ def test_a_gateway_has_its_limits(recorded):
     assert (str(gateway.budget), gateway.max_requests) == ("2.50", 40)
 
 
+def test_a_price_says_what_is_written_to_the_cache(recorded):
+    assert run(*SCRIPT, "--price", "3,15,,3.75,6") == 0
+    assert recorded.calls[0]["gateway"].price == al.Price(3, 15, None, "3.75", 6, source="command line")
+
+
+def test_a_price_can_be_looked_up(recorded, monkeypatch):
+    found = al.Price(1, 2, source="genai-prices")
+    monkeypatch.setattr(al.Price, "of", lambda model: found if model == "openai:gpt-5" else None)
+    assert run(*SCRIPT, "--price", "openai:gpt-5") == 0
+    assert recorded.calls[0]["gateway"].price == found
+
+
 def test_basic_credentials_come_from_the_environment(recorded, monkeypatch):
     monkeypatch.setenv("LAB_LOGIN", "opencode:pass:word")
     assert run(*SERVER, "--model", "p/m", "--auth-env", "LAB_LOGIN") == 0
@@ -210,6 +222,8 @@ SCRIPT = ["--gateway-script", "cache-probe"]
         ([*SCRIPT, "--budget-usd", "much"], "--budget-usd"),
         ([*SCRIPT, "--price", "3"], "--price: '3': give IN,OUT or IN,OUT,CACHED"),
         ([*SCRIPT, "--price", "3,x"], "--price: '3,x'"),
+        ([*SCRIPT, "--price", ",15"], "--price: ',15'"),
+        ([*SCRIPT, "--price", "openai:"], "write 'provider:model'"),
         ([*SCRIPT, "--max-requests", "0"], "--max-requests: '0'"),
         (["--gateway", "ftp://x", "--model", "p/m"], "--gateway: give a URL such as"),
         (["--gateway", "http://h.example/v1", "--gateway-key-env", "HOME", "--model", "p/m"],

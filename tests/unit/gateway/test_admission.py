@@ -16,6 +16,7 @@ from agentlab.gateway.attribution import Owner
 from agentlab.gateway.dialects.base import BadRequest, Route
 from agentlab.gateway.exchange import Exchange
 from agentlab.gateway.gate import Arrival, Decision, Gate
+from agentlab.gateway.inputs import UNSEEN
 from agentlab.gateway.journal import Journal
 from agentlab.gateway.ledger import Ledger
 
@@ -170,7 +171,7 @@ def test_a_missing_output_cap_is_set_in_every_dialect(dialect: str) -> None:
     assert reserved.evidence["output_cap"] == "injected" and decision.request.max_output_tokens is None
     route = wires.route("POST", ASKS[dialect][0])
     assert route is not None and route.parse(reserved.body).max_output_tokens == 1234
-    assert reserved.hold.usd == PRICE.bound(len(reserved.body), 1234)
+    assert reserved.hold.usd == PRICE.bound(len(reserved.body) + UNSEEN, 1234)
     again = desk.ask(dialect, json.loads(reserved.body))
     assert again.reserved is not None and again.reserved.evidence["output_cap"] == "agent"
     assert again.reserved.body == again.body
@@ -217,8 +218,8 @@ def test_a_cache_for_an_hour_is_reserved_at_its_price() -> None:
     system = [{"type": "text", "text": "s", "cache_control": {"type": "ephemeral", "ttl": "1h"}}]
     plain, hour = (desk.ask("messages", {**path_body, "system": told}).reserved for told in ("s", system))
     assert plain is not None and hour is not None
-    assert plain.hold.usd == (len(plain.body) * D("1.25") + 10) / 10**6
-    assert hour.hold.usd == (len(hour.body) * D(2) + 10) / 10**6
+    assert plain.hold.usd == ((len(plain.body) + UNSEEN) * D("1.25") + 10) / 10**6
+    assert hour.hold.usd == ((len(hour.body) + UNSEEN) * D(2) + 10) / 10**6
 
 
 @each_dialect

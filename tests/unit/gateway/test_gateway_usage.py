@@ -174,3 +174,19 @@ def test_gemini_counts_thoughts_beside_its_candidates() -> None:
     usage = read_usage({**raw, "totalTokenCount": 18}, reasoning="outside")
     assert (usage.input_uncached_tokens, usage.cache_read_tokens, usage.input_total_tokens) == (6, 4, 10)
     assert (usage.output_tokens, usage.reasoning_tokens) == (8, 3)
+
+
+@pytest.mark.parametrize(
+    ("written", "total", "of_1h"),
+    [
+        ({"cache_creation": {"ephemeral_5m_input_tokens": 30}}, 30, None),
+        ({"cache_creation": {"ephemeral_5m_input_tokens": 20, "ephemeral_1h_input_tokens": 10}}, 30, 10),
+        ({"cache_creation_input_tokens": 30, "cache_creation": {"ephemeral_1h_input_tokens": 10}}, 30, 10),
+        ({"cache_creation_input_tokens": 30}, 30, None),
+    ],
+)
+def test_writes_are_known_by_their_lifetimes(written: dict[str, Any], total: int, of_1h: int | None) -> None:
+    raw = {"input_tokens": 1, "cache_read_input_tokens": 2, "output_tokens": 3, **written}
+    usage = read_usage(raw, convention="exclusive")
+    assert (usage.cache_write_tokens, usage.cache_write_1h_tokens) == (total, of_1h)
+    assert (usage.input_total_tokens, usage.reason) == (33, None)

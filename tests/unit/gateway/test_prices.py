@@ -100,14 +100,16 @@ def test_an_input_without_its_parts_is_charged_whole() -> None:
 
 def test_a_missing_cache_price_is_never_nothing() -> None:
     price = Price(2, 8)
-    assert (price.read, price.write, price.write_1h) == (2, 2, 4)
+    assert (price.read, price.write, price.write_1h) == (2, Decimal("2.5"), 4)
+    assert Price(2, 8, cache_write=2).write == 2
     assert Price(2, 8, cache_write=5).write_1h == 5
     assert Price(2, 8, cache_read=0).read == 0  # said to be free
     assert Price(2, 8, cache_write_1h=3).write_1h == 3
 
 
 def test_long_requests_cost_more_as_a_whole() -> None:
-    price = Price(3, 15, "0.3", above_tokens=200_000, above=Price(6, "22.5", "0.6"))
+    above = Price(6, "22.5", "0.6", 6)
+    price = Price(3, 15, "0.3", 3, above_tokens=200_000, above=above)
     counts = {"input_uncached_tokens": 1, "cache_read_tokens": 200_000, "output_tokens": 0}
     assert price.charge(counts) == Decimal("0.120006")
     assert price.charge({**counts, "cache_read_tokens": 199_999}) == Decimal("0.0600027")
@@ -118,7 +120,8 @@ def test_a_bound_takes_the_dearest_input() -> None:
     assert SONNET.bound(1_000_000, 0) == Decimal("3.75")
     assert SONNET.bound(1_000_000, 0, hour=True) == 6
     assert SONNET.bound(0, 1_000_000) == 15
-    assert Price(3, 15).bound(1_000_000, 0) == 3
+    assert Price(3, 15).bound(1_000_000, 0) == Decimal("3.75")  # it may all be written to a cache
+    assert Price(3, 15, cache_write=3).bound(1_000_000, 0) == 3
 
 
 @pytest.mark.parametrize("name", ["input", "output", "cache_read", "cache_write", "cache_write_1h"])
