@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import ConfigError
+from ..errors import ConfigError, did_you_mean
 from . import (
     claude_code,
     cline,
@@ -47,5 +47,5 @@ def find_agent(name: str, *, who: str = "AgentCLI") -> Agent:
     """
     agent = AGENTS.get(str(name).replace("-", "_"))
     if agent is None:
-        raise ConfigError(f"{who}({name!r}): known are {', '.join(AGENTS)}")
+        raise ConfigError(f"{who}({name!r}): known are {', '.join(AGENTS)}{did_you_mean(name, AGENTS)}")
     return agent

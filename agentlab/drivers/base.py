@@ -7,7 +7,7 @@ everything observed goes through ``run.emit`` and ``run.issue``, so nothing can 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -288,7 +288,8 @@ def check_kinds(driver: object) -> None:
     of = type(driver).__name__
     for name in ("system", "version"):
         text = getattr(driver, name, None)
-        if text is not None and (not isinstance(text, str) or "\0" in text):
+        wrong = not isinstance(text, str) or "\0" in text or (name == "version" and not text)
+        if text is not None and wrong:
             raise ConfigError(f"{of}({name}=...): give a text, or leave it out")
     folder = getattr(driver, "workspace", None)
     if folder is not None and not isinstance(folder, str | Path):
@@ -298,25 +299,29 @@ def check_kinds(driver: object) -> None:
         raise ConfigError(f"{of}(gateway={gateway!r:.80}): give an agentlab.Gateway")
 
 
-def shown_flag(flag: str) -> str:
-    """Return what is stored of an argument of an agent: itself, or the digest of a path or a text.
+def shown_flags(flags: Sequence[str]) -> list[str]:
+    """Return what is stored of an agent's arguments: themselves, or the digest of a path or a text.
 
     Parameters
     ----------
-    flag : str
-        The argument.
+    flags : sequence of str
+        The arguments.
 
     Returns
     -------
-    str
+    list of str
+        What looks like a secret, or follows an option that is named like one, is left out.
 
     Examples
     --------
-    >>> shown_flag("--bare")
-    '--bare'
+    >>> shown_flags(["--bare", "--api-key", "abc"])
+    ['--bare', '--api-key', '<redacted>']
     """
-    private = "/" in flag or len(flag) > 40 or any(c.isspace() for c in flag)
-    return digest(flag) if private else flag
+    shown: list[str] = redact_data(list(flags))
+    return [
+        digest(flag) if "/" in flag or len(flag) > 40 or any(map(str.isspace, flag)) else safe
+        for flag, safe in zip(flags, shown, strict=True)
+    ]
 
 
 class RunsAlone:

@@ -13,7 +13,7 @@ from ...agents.catalogue import find_agent
 from ...errors import ConfigError
 from ...scenario import fingerprint
 from .. import workspace
-from ..base import Arm, Identity, Opened, RunsAlone, check_kinds, shown_flag
+from ..base import Arm, Identity, Opened, RunsAlone, check_kinds, shown_flags
 
 if TYPE_CHECKING:
     from ...gateway import Gateway
@@ -131,7 +131,7 @@ class AgentCLI(RunsAlone):
         about = self.about
         settings: dict[str, Any] = {
             "agent": about.name,
-            "flags": [shown_flag(flag) for flag in self.flags],
+            "flags": shown_flags(self.flags),
             "dialect": self.dialect or about.dialects[0],
             "context_tokens": self.context_tokens,
             "max_output_tokens": self.max_output_tokens,

@@ -15,7 +15,7 @@ from ...agents.tui.catalogue import find_terminal
 from ...errors import ConfigError
 from ...scenario import Scenario, Timeouts, digest
 from .. import workspace
-from ..base import Arm, Identity, Opened, RunsAlone, check_kinds, shown_flag
+from ..base import Arm, Identity, Opened, RunsAlone, check_kinds, shown_flags
 from . import checks
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class Terminal(RunsAlone):
         settings: dict[str, Any] = {
             "agent": self.agent,
             "command": None if self.command is None else digest(list(self.command)),
-            "flags": [shown_flag(flag) for flag in self.flags],
+            "flags": shown_flags(self.flags),
             "env": {name: self._shown(name, value) for name, value in sorted(self.env.items())},
             "home": self.home,
             "daemon": self.daemon,

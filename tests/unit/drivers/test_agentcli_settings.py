@@ -12,6 +12,7 @@ from agentlab import AgentCLI, ConfigError
 from agentlab.agents.base import Outcome
 from agentlab.drivers.agentcli.process import Watch
 from agentlab.drivers.agentcli.verdict import Verdict, doubts, judge
+from agentlab.drivers.base import shown_flags
 from agentlab.wire import netns, proctree
 
 GOOD = Outcome(True, "stop", "Done.")
@@ -25,6 +26,8 @@ DEAD = {**REFUSED, "reason": "upstream_unreachable: connection refused"}
     "settings, message",
     [
         ({"agent": "aider"}, "known are pi, opencode"),
+        ({"agent": "codx"}, "known are .*Did you mean 'codex'"),
+        ({"version": ""}, r"version=...\): give a text"),
         ({"model": "scripted"}, "write 'provider/model'"),
         ({"flags": "--bare"}, "give a list of arguments"),
         ({"flags": [""]}, "give a list of arguments"),
@@ -39,6 +42,21 @@ DEAD = {**REFUSED, "reason": "upstream_unreachable: connection refused"}
 def test_wrong_settings_are_refused(settings, message):
     with pytest.raises(ConfigError, match=message):
         AgentCLI(**{"agent": "codex", **settings})
+
+
+def test_arguments_are_stored_without_secrets():
+    given = [
+        "--bare",
+        "-c",
+        "api_key=hunter2",
+        "--api-key",
+        "hunter3",
+        "--x=sk-abcdefgh12345",
+        "/home/me/file",
+    ]
+    shown = shown_flags(given)
+    assert shown[:-1] == ["--bare", "-c", "api_key=<redacted>", "--api-key", "<redacted>", "--x=<redacted>"]
+    assert "me" not in shown[-1]
 
 
 def test_settings_are_frozen_plain_data():
