@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+import unicodedata
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -150,7 +151,13 @@ def wrap(sentences: list[str], width: float) -> str:
     str
     """
     chars = max(24, int(width * 72 / (_CAPTION_SIZE * 0.56)))
-    return "\n".join("\n".join(textwrap.wrap(s, chars)) for s in sentences)
+    return "\n".join("\n".join(textwrap.wrap(s, _fitting(s, chars))) for s in sentences)
+
+
+def _fitting(text: str, chars: int) -> int:
+    """Return how many letters of a text are as wide as so many usual ones; those of East Asia take two."""
+    wide = sum(1 for letter in text if unicodedata.east_asian_width(letter) in "WF")
+    return max(12, chars * len(text) // (len(text) + wide)) if wide else chars
 
 
 def caption_height(sentences: list[str], width: float) -> float:

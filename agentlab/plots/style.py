@@ -9,7 +9,7 @@ Decisions, with their reasons:
 - PDF embeds TrueType (type 42): publishers refuse Type 3. SVG draws letters as paths, because text in an SVG
   is set again by each viewer with the fonts it has, and labels would move. A fixed salt makes the ids in an
   SVG, and so its bytes, the same at every run.
-- Names of arms are text, never mathematics: ``$`` stays ``$``.
+- Names of arms are text, never mathematics: ``$`` stays ``$``. They may be in any script (:mod:`.fonts`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import contextlib
 import dataclasses
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
+
+from .fonts import families
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +33,6 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
 _LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
 
 _RC: Any = {
-    "font.family": ["DejaVu Sans"],  # comes with matplotlib: the same letters on every machine
     "font.size": 8.5,
     "axes.titlesize": 9,
     "axes.titleweight": "bold",
@@ -111,7 +112,7 @@ def style() -> Generator[None]:
 
     interactive = matplotlib.is_interactive()
     try:
-        with matplotlib.rc_context(_RC):
+        with matplotlib.rc_context({**_RC, "font.family": families()}):
             try:
                 yield
             finally:
