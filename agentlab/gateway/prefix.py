@@ -136,8 +136,11 @@ def compare(before: Canonical, after: Canonical) -> Change:
         same = _marks(before, len(before.segments)) == _marks(after, len(before.segments))
         return Change(prefix, lost, None, "append_only" if same else "same_meaning")
     name = before.segments[index].name if index < 2 else f"message {index - 1}"
-    state: State = "same_meaning" if _means_the_same(before, after, index) else "changed"
-    return Change(prefix, lost, name, state, _describe(before, after, index))
+    try:
+        state: State = "same_meaning" if _means_the_same(before, after, index) else "changed"
+        return Change(prefix, lost, name, state, _describe(before, after, index))
+    except RecursionError:  # nested hundreds of levels deep: what differs is not looked into
+        return Change(prefix, lost, name, "changed")
 
 
 def shared_prefix(a: bytes, b: bytes) -> int:

@@ -199,7 +199,10 @@ class Route:
         BadRequest
             It is not a request of the dialect.
         """
-        request = self.dialect.parse(body)
+        try:
+            request = self.dialect.parse(body)
+        except RecursionError:
+            raise BadRequest("the body is nested too deep") from None
         said = {name: value for name in ("model", "stream") if (value := getattr(self, name)) is not None}
         return dataclasses.replace(request, **said) if said else request
 

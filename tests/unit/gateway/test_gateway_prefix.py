@@ -135,6 +135,15 @@ def test_surrogates_that_agents_send_are_compared() -> None:
     assert compare(one, other).state == "changed"
 
 
+def test_what_is_nested_too_deep_is_compared_by_bytes_alone() -> None:
+    deep = '{"a":' * 700 + "1" + "}" * 700
+    said = ['"role":"user","content":"a","x":' + deep, '"content":"a","role":"user","x":' + deep]
+    bodies = ['{"messages":[{' + message + "}]}" for message in said]
+    change = compare(*(DIALECTS["chat"].parse(body.encode()).canonical for body in bodies))
+    assert (change.state, change.first_changed, change.changed) == ("changed", "message 1", None)
+    assert change.lost_bytes > 700
+
+
 def test_a_link_says_what_it_was_compared_with() -> None:
     chains, chat = Chains(), DIALECTS["chat"]
     body: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "a"}]}
