@@ -16,6 +16,7 @@ from .wire.pressure import meminfo, read_pressure
 #: Packages whose version can change a number or a figure.
 PACKAGES = (
     "aiohttp",
+    "httptools",
     "httpx",
     "ipykernel",
     "ipywidgets",

@@ -222,7 +222,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--repeats", type=int, default=5)
     given = parser.parse_args(argv)
     peers = [one for one in PEERS if one.name in given.peers.split(",")]
-    print_conditions("aiohttp", "msgspec")
+    print_conditions("httptools", "msgspec")
     for one in peers:
         print(f"{one.name}: {one.version()}")
     shapes = _QUICK if given.quick else SHAPES

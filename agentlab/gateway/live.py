@@ -334,6 +334,11 @@ def _key(gateway: Gateway) -> str | None:
     key = os.environ.get(gateway.key_env)
     if not key:
         raise ConfigError(f"Gateway(key_env={gateway.key_env!r}): this environment variable is not set")
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigError(
+            f"Gateway(key_env={gateway.key_env!r}): this environment variable holds a line break or another "
+            "character that no key has"
+        )
     return key
 
 

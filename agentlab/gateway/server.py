@@ -22,8 +22,7 @@ import traceback
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, NoReturn
-
-from aiohttp import web
+from urllib.parse import quote
 
 from ..errors import AgentlabError
 from . import dialects
@@ -33,7 +32,7 @@ from .call import Call, Upstream, Wire, refuse
 from .dialects.base import BadRequest, ModelRequest, Route
 from .exchange import Exchange
 from .gate import Arrival, Decision, Gate
-from .httpwire import HttpWire, query, read_body
+from .httpwire import Connection, HttpRequest, HttpWire
 from .journal import Journal
 from .ledger import Ledger
 from .player import ScriptedUpstream
@@ -47,6 +46,7 @@ from .toolserver import PATH as TOOLS_PATH
 from .toolserver import ToolServer
 
 _TOOLS_METHODS = ("GET", "POST")
+_SAFE = "/:@!$&'()*+,;="  # of RFC 3986 in a path
 
 
 class Server:
@@ -92,49 +92,45 @@ class Server:
 
     async def listen(self) -> None:
         """Bind to a free port of 127.0.0.1."""
-        # A cancelled handler is how an agent that went away is seen.
-        runner = web.ServerRunner(web.Server(self.handle, handler_cancellation=True, access_log=None))
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        self.port = int(runner.addresses[0][1])
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: Connection(self.handle), "127.0.0.1", 0)
+        self.port = int(server.sockets[0].getsockname()[1])
 
-    async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
+    async def handle(self, http: HttpRequest, wire: HttpWire) -> None:
         """Answer one HTTP request.
 
         Parameters
         ----------
-        http : aiohttp.web.BaseRequest
-            From an agent.
-
-        Returns
-        -------
-        aiohttp.web.StreamResponse
+        http : HttpRequest
+            From an agent. When it goes away, this is cancelled.
+        wire : HttpWire
+            Its connection.
         """
-        wire = HttpWire(http)
         if http.method == "HEAD" and http.path == "/":  # Claude Code asks whether anybody is there
             await wire.send(200, b"")
-            return wire.response
+            return
         if http.path == TOOLS_PATH and http.method in _TOOLS_METHODS and self._stranger(http) is None:
             owner = self._attribution.current
-            status, answer = await self._tools.answer(http.method, await read_body(http), owner)
+            status, answer = await self._tools.answer(http.method, http.body, owner)
             await wire.send(status, json.dumps(answer).encode())
-            return wire.response
+            return
         route = dialects.route(http.method, http.path)
         wrong = self._wrong(http, route)
         if route is None or wrong is not None:
             self._refused[str(wrong)] = self._refused.get(str(wrong), 0) + 1
             dialect = route.dialect if route else dialects.DIALECTS["chat"]
             await wire.send(403, dialect.error_body(403, f"refused by the gateway: wrong {wrong}"))
-            return wire.response
-        body = await read_body(http)
-        t = time.monotonic_ns()
+            return
+        body = http.body
         self._number += 1
         request, bad = _parse(route, body)
         session, owner = self._attribution.owner(http.headers)
         exchange = Exchange(self._journal, number=self._number, owner=owner, keep_content=self._keep)
         self._open.add(exchange)
         try:
-            arrival = Arrival(route=route, body=body, number=self._number, owner=owner, session=session, t=t)
+            arrival = Arrival(
+                route=route, body=body, number=self._number, owner=owner, session=session, t=http.t
+            )
             decision = self._gate.decide(arrival, request, bad)
             exchange.money = decision.settle
             call = self._begin(http, wire, arrival, decision, exchange)
@@ -145,10 +141,9 @@ class Server:
         finally:
             exchange.end()
             self._open.discard(exchange)
-        return wire.response
 
     def _begin(
-        self, http: web.BaseRequest, wire: Wire, arrival: Arrival, decision: Decision, exchange: Exchange
+        self, http: HttpRequest, wire: Wire, arrival: Arrival, decision: Decision, exchange: Exchange
     ) -> Call | None:
         """Record a request's begin; return what is to be answered, or None for a refusal."""
         route, request, reserved = arrival.route, decision.request, decision.reserved
@@ -178,7 +173,7 @@ class Server:
             request=request if reserved is None else reserved.request,
             headers=http.headers,
             body=decision.body if reserved is None else reserved.body,
-            target=route.target + query(http),
+            target=quote(route.target, safe=_SAFE) + http.target_query,
             exchange=exchange,
             session=key,
             chain=link.chain,
@@ -212,19 +207,19 @@ class Server:
                 exchange.reason = why.reason
                 call.wire.reset()
 
-    def _wrong(self, http: web.BaseRequest, route: Route | None) -> str | None:
+    def _wrong(self, http: HttpRequest, route: Route | None) -> str | None:
         """Say what is wrong with a call's address or login, or None."""
         if route is None and not (http.path == TOOLS_PATH and http.method in _TOOLS_METHODS):
             known = dialects.route("POST", http.path) is not None or http.path == TOOLS_PATH
             return "method" if known else "path"
         return self._stranger(http)
 
-    def _stranger(self, http: web.BaseRequest) -> str | None:
+    def _stranger(self, http: HttpRequest) -> str | None:
         """Say what is wrong with a call's login, or None."""
         if http.headers.get("host") not in (f"127.0.0.1:{self.port}", f"localhost:{self.port}"):
             return "host"
         scheme, _, bearer = http.headers.get("authorization", "").partition(" ")
-        given = [bearer.strip() if scheme.lower() == "bearer" else "", http.query.get("key", "")]
+        given = [bearer.strip() if scheme.lower() == "bearer" else "", http.key]
         given += [http.headers.get(name, "") for name in ("x-api-key", "x-goog-api-key")]
         right = [
             hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode()) for token in given

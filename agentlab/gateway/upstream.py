@@ -9,20 +9,18 @@ refused for good, unless somebody did a moment ago: then the agent may ask again
 from __future__ import annotations
 
 import math
-import os
 import re
 import time
 from collections.abc import Mapping
-
-import aiohttp
+from urllib.parse import urlsplit
 
 from ..errors import ProtocolError
 from ..wire.sse import SSEEvent, SSEParser
 from .admission import Refusal
 from .call import Call, refuse
 from .dialects.base import Dialect, Reader
+from .httpclient import Client, Lost, Reply, Unreachable
 
-_CONNECT_S = 10.0
 #: How long a provider that has answered may be away before its address is taken for a dead one.
 _PATIENCE_S = 30.0
 _COMMENT = b":\n\n"
@@ -69,9 +67,9 @@ class ProviderUpstream:
     """
 
     def __init__(self, url: str, *, key: str | None) -> None:
-        self._url = url.rstrip("/")
+        self._client = Client(url)
+        self._path = urlsplit(url).path.rstrip("/")
         self._key = key
-        self._session: aiohttp.ClientSession | None = None
         self._reached_s = -math.inf
 
     async def answer(self, call: Call) -> None:
@@ -82,65 +80,60 @@ class ProviderUpstream:
         call : Call
             Under way.
         """
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(total=None, connect=_CONNECT_S),
-                connector=aiohttp.TCPConnector(limit=0),  # nobody waits for another's request
-                cookie_jar=aiohttp.DummyCookieJar(),
-            )
         asking = call.dialect.asking_usage(call.request)
         try:
-            async with self._session.post(
-                _join(self._url, call.target),
-                data=call.body if asking is None else asking,
-                headers=self._headers(call.headers, call.dialect),
-                allow_redirects=False,
-            ) as reply:
+            reply = await self._client.post(
+                _join(self._path, call.target),
+                self._headers(call.headers, call.dialect),
+                call.body if asking is None else asking,
+            )
+            try:
                 self._reached_s = time.monotonic()
-                await self._back(call, reply, drop_usage=asking is not None)
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
+                await _back(call, reply, drop_usage=asking is not None)
+            finally:
+                reply.close()
+        except Unreachable as error:
             away = time.monotonic() - self._reached_s < _PATIENCE_S
             code, status = ("upstream_away", 502) if away else ("upstream_unreachable", 400)
-            why = Refusal(f"{code}: {_why_unreachable(error)}")
+            why = Refusal(f"{code}: {error}")
             await refuse(call.wire, call.dialect, call.exchange, why, status=status)
-        except aiohttp.ClientError:
+        except Lost:
             await _lost(call)
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
+        self._client.close()
 
     def _headers(self, given: Mapping[str, str], dialect: Dialect) -> dict[str, str]:
-        headers = {name: value for name, value in given.items() if name.lower() not in _KEPT_BACK}
+        headers = {name: value for name, value in given.items() if name not in _KEPT_BACK}
         headers["accept-encoding"] = "identity"
         if self._key is not None:
             headers |= dialect.login(self._key)
         return headers
 
-    async def _back(self, call: Call, reply: aiohttp.ClientResponse, *, drop_usage: bool) -> None:
-        if not 200 <= reply.status < 300:
-            reply.close()
-            message = f"the provider answered with HTTP {reply.status}"
-            if reply.status < 400:
-                why = Refusal(f"upstream_redirect: {message}")
-                await refuse(call.wire, call.dialect, call.exchange, why)
-                return
-            call.exchange.status, call.exchange.fault = reply.status, "status"
-            await call.wire.send(reply.status, call.dialect.error_body(reply.status, message))
+
+async def _back(call: Call, reply: Reply, *, drop_usage: bool) -> None:
+    if not 200 <= reply.status < 300:
+        message = f"the provider answered with HTTP {reply.status}"
+        if reply.status < 400:
+            why = Refusal(f"upstream_redirect: {message}")
+            await refuse(call.wire, call.dialect, call.exchange, why)
             return
-        call.exchange.status = reply.status
-        if reply.content_type == "text/event-stream":
-            await _stream(call, reply, drop_usage=drop_usage)
-        else:
-            await _whole(call, reply)
+        call.exchange.status, call.exchange.fault = reply.status, "status"
+        await call.wire.send(reply.status, call.dialect.error_body(reply.status, message))
+        return
+    call.exchange.status = reply.status
+    if reply.content_type == "text/event-stream":
+        await _stream(call, reply, drop_usage=drop_usage)
+    else:
+        await _whole(call, reply)
 
 
-async def _stream(call: Call, reply: aiohttp.ClientResponse, *, drop_usage: bool) -> None:
+async def _stream(call: Call, reply: Reply, *, drop_usage: bool) -> None:
     parser, reader = SSEParser(), call.dialect.reader()
     await call.wire.start(200, "text/event-stream")
     try:
-        async for part in reply.content.iter_any():
+        while part := await reply.part():
             events = parser.feed(part, time.monotonic_ns())
             heard = [(event, *reader.event(event.data)) for event in events]
             if drop_usage:
@@ -161,8 +154,8 @@ async def _stream(call: Call, reply: aiohttp.ClientResponse, *, drop_usage: bool
         call.wire.reset()
 
 
-async def _whole(call: Call, reply: aiohttp.ClientResponse) -> None:
-    body = await reply.read()
+async def _whole(call: Call, reply: Reply) -> None:
+    body = await reply.whole()
     reader = call.dialect.reader()
     pieces = reader.whole(body)
     t = time.monotonic_ns()
@@ -197,21 +190,6 @@ async def _lost(call: Call) -> None:
         return
     call.exchange.status, call.exchange.reason = 502, "upstream_lost"
     await call.wire.send(502, call.dialect.error_body(502, "the provider hung up without an answer"))
-
-
-def _why_unreachable(error: aiohttp.ClientError) -> str:
-    """Say why there is no connection, in words that name no address."""
-    if isinstance(error, aiohttp.InvalidURL):
-        return "no such address"
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return "the name of the host is not known"
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return "its certificate is not trusted"
-    if isinstance(error, aiohttp.ClientSSLError):
-        return "no TLS connection"
-    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno:
-        return os.strerror(error.os_error.errno).lower()
-    return f"no connection within {_CONNECT_S:g} s"
 
 
 def _join(url: str, target: str) -> str:

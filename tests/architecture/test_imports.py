@@ -54,7 +54,8 @@ FORBIDDEN = {
 
 #: package -> the only places that may import it.
 ONLY_IN = {
-    "aiohttp": ("wire.eventsource", "gateway.httpwire", "gateway.server", "gateway.upstream"),
+    "aiohttp": ("wire.eventsource",),
+    "httptools": ("gateway.httpwire", "gateway.httpclient"),
     "ipywidgets": ("widgets", "progress"),
     "matplotlib": ("plots",),
     "nest_asyncio": ("notebook",),
