@@ -290,7 +290,7 @@ class Ledger:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def _catch_up(self, fd: int) -> None:
-        """Read what was appended by others, and close a line that a crash has torn."""
+        """Read what was appended by others, and close a line that a crash or a full disk has torn."""
         size = os.fstat(fd).st_size
         data = _read_from(fd, self._offset)
         fold(self.book, data, where=str(self._path))
@@ -304,7 +304,7 @@ class Ledger:
         if self._fd is not None:
             line = _line(row)
             written = os.write(self._fd, line)
-            if written < len(line):  # the rest of the line is closed with the next one
+            if written < len(line):  # what stands there is read and closed before the next line
                 raise OSError(errno.ENOSPC, "short write")
             self._offset += written
         self.book.apply(row)

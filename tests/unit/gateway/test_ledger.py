@@ -159,6 +159,22 @@ def test_a_file_that_cannot_be_written_admits_nothing_more(
     assert book.read(file).committed() == D(1)
 
 
+def test_what_follows_a_torn_line_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "ledger.jsonl"
+    ours = Ledger(file, budget_usd=D(1))
+    first = ours.reserve(D("0.1"))
+    assert first is not None
+    real = os.write
+    monkeypatch.setattr(ledger.os, "write", lambda fd, data: real(fd, data[:20]))
+    assert ours.reserve(D("0.1")) is None and ours.halted == "error"
+    monkeypatch.setattr(ledger.os, "write", real)  # there is room again
+    ours.settle(first, measured=D("0.01"))
+    ours.close()
+    again = Ledger(file)
+    assert again.state().charged_usd == again.book.committed() == ours.book.committed() == D("0.01")
+    again.close()
+
+
 def test_a_file_that_cannot_be_opened_admits_nothing(tmp_path: Path) -> None:
     ours = Ledger(tmp_path / "absent" / "ledger.jsonl")
     assert ours.reserve(D(1)) is None and ours.halted == "error"
