@@ -9,7 +9,6 @@ import queue
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import IO, Any
 from .. import __version__
 from ..engine.study import Study
 from ..errors import AgentlabError, ConfigError, StartupError
+from ..wire.held import left_behind, make_held
 from .lease import CONNECTION, PREFIX
 from .outfit import Lifeline, environment, guard, import_paths, job_line, outcome_of, tail
 
@@ -128,13 +128,9 @@ class KernelHost:
             self.done.set()
 
     async def _main(self) -> None:
-        from jupyter_core.paths import jupyter_runtime_dir
-
-        runtime = Path(jupyter_runtime_dir())
-        runtime.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=runtime))
+        folder, log = _runtime_folder()
         try:
-            with (folder / "log").open("w+b") as log:
+            with log:
                 await self._use(folder, log)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -237,6 +233,27 @@ class KernelHost:
             )
         if (version := _value(content)) != __version__:
             raise ConfigError(f"{self._called} has agentlab {version}, and here is {__version__}; {hint}")
+
+
+def _runtime_folder() -> tuple[Path, IO[bytes]]:
+    """Make this kernel's own folder, with its log; those of owner and kernel killed together go now.
+
+    The log is the kernel's standard error, so the kernel holds the folder also when its owner is gone.
+    """
+    from jupyter_core.paths import jupyter_runtime_dir
+
+    runtime = Path(jupyter_runtime_dir())
+    try:
+        runtime.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for left in left_behind(PREFIX, runtime):
+            shutil.rmtree(left, ignore_errors=True)
+        return make_held(PREFIX, runtime)
+    except OSError as error:
+        raise StartupError(
+            f"Jupyter's runtime folder {runtime} cannot be used: {error.strerror}; let JUPYTER_RUNTIME_DIR "
+            "name one that can be written, or measure without a kernel: host='process'",
+            phase="startup",
+        ) from error
 
 
 def _manager(folder: Path, spec: Any) -> Any:  # noqa: ANN401

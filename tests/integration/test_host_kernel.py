@@ -107,6 +107,14 @@ def test_a_kernel_that_does_not_start(tmp_path: Path, specs: Path, argv: list[st
     assert psutil.Process().children() == []
 
 
+def test_a_runtime_folder_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "run").touch()
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "run"))
+    with pytest.raises(StartupError, match="let JUPYTER_RUNTIME_DIR name one that can be written") as caught:
+        record(tmp_path, None).result()
+    assert f"{tmp_path / 'run'} cannot be used: File exists" in str(caught.value)
+
+
 def test_cancel_while_the_kernel_starts(tmp_path: Path, specs: Path) -> None:
     add(specs, "slow", [sys.executable, "-c", "import time; time.sleep(60)", "{connection_file}"])
     running = record(tmp_path, "slow")

@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 import agentlab as al
+from agentlab.testing.drivers import Toy
 
 from ..waiting import lives, wait_until
 from .conftest import Notebook
@@ -238,4 +239,34 @@ def test_the_owner_goes_while_the_measuring_kernel_starts(notebook: Notebook, ho
     started = notebook.descendants()
     notebook.end("kill")
     wait_until(lambda: not any(map(lives, started)), 5, "it has gone")
+    assert not [*notebook.runtime.glob("agentlab-*")]
+
+
+def test_what_is_left_when_owner_and_kernel_are_killed_together_goes_at_the_next_start(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connection file holds a key; the folders of kernels that live stay."""
+    study = UnderWay(notebook, "kernel")
+    worker = study.worker()
+    notebook.process.suspend()  # it shall not clean up between the two
+    worker.kill()
+    notebook.end("kill")
+    wait_until(lambda: not study.alive(), 5, "nothing lives")
+    (left,) = notebook.runtime.glob("agentlab-*/kernel.json")
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(notebook.runtime))
+    here = notebook.folder / "here"
+    here.touch()
+
+    def record(name: str, arm: Toy) -> al.Running:
+        scenario, to = al.Scenario("toy", turns=["hi"]), notebook.folder / name
+        return al.record(scenario, arm, runs=1, to=to, host="kernel", quiet=None, progress="none")
+
+    running = record("next", Toy(hold=here))
+    wait_until(lambda: running.state()["current"], 20, "it is in its run")
+    assert not left.parent.exists()
+    (mine,) = notebook.runtime.glob("agentlab-*")
+    record("third", Toy()).result()
+    assert list(notebook.runtime.glob("agentlab-*")) == [mine]
+    here.unlink()
+    assert running.result()[0].eligible
     assert not [*notebook.runtime.glob("agentlab-*")]
