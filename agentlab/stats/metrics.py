@@ -100,16 +100,17 @@ TURN_LATENCY = Metric(
     label="turn latency, median",
 )  # fmt: skip
 ITL = Metric(
-    name="ITL", table="requests", column="itl_ms", where={"chain": "main"}, aggregate="median",
-    unit="ms", better="lower",    label="time between output tokens, median",
+    name="ITL", table="requests", column="itl_ms", where={"chain": "main", "counted": True},
+    aggregate="median", unit="ms", better="lower", label="time between output tokens, median",
 )  # fmt: skip
 CACHE_HIT_RATE = Metric(
     name="CACHE_HIT_RATE", table="requests", column="cache_read_tokens", of="input_total_tokens",
-    where={"chain": "main"}, aggregate="share", better="higher", label="cached share of input tokens",
+    where={"chain": "main", "counted": True}, aggregate="share", better="higher",
+    label="cached share of input tokens",
 )  # fmt: skip
 ZERO_CACHE_RATE = Metric(
     name="ZERO_CACHE_RATE", table="requests", column="cache_read_tokens", equals=0, aggregate="share",
-    where={"chain": "main"}, better="lower", label="share of requests without cached tokens",
+    where={"chain": "main", "counted": True}, better="lower", label="share of requests without cached tokens",
 )  # fmt: skip
 COST = Metric(
     name="COST", table="requests", column="cost_usd", where={"counted": True}, aggregate="sum", unit="USD",
@@ -137,12 +138,13 @@ OUTPUT_TOKENS = Metric(
 )  # fmt: skip
 PREFIX_REUSE = Metric(
     name="PREFIX_REUSE", table="requests", column="prefix_bytes", of="canonical_bytes", aggregate="share",
-    where={"chain": "main", "chain_start": False}, better="higher",
+    where={"chain": "main", "counted": True, "chain_start": False}, better="higher",
     label="share of request bytes shared with the request before",
 )  # fmt: skip
 PREFIX_LOST = Metric(
     name="PREFIX_LOST", table="requests", column="lost_tokens",
-    where={"chain": "main", "chain_start": False}, aggregate="sum", unit="tokens", better="lower",
+    where={"chain": "main", "counted": True, "chain_start": False}, aggregate="sum", unit="tokens",
+    better="lower",
     label="tokens of broken prefixes per run (estimate)",
 )  # fmt: skip
 TOOL_FAILURES = Metric(

@@ -67,7 +67,7 @@ def build(
                 "eligible": (arm, index) not in discarded,
             }
             runs.append(keys | {name: values[arm][index] for name, values in columns.items()})
-            rows.extend(keys | {"chain": "main", "warmup": False} | dict(row) for row in run)
+            rows.extend(keys | {"chain": "main", "counted": True, "warmup": False} | dict(row) for row in run)
     return Recs(_frame(runs, KEYS | dict.fromkeys(columns, "string")), {table: _frame(rows, KEYS | ROWS)})
 
 

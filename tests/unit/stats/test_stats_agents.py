@@ -11,6 +11,7 @@ import pytest
 from agentlab.errors import UnstableWarning
 from agentlab.metrics import (
     ANSWERED,
+    CACHE_HIT_RATE,
     CHARGED,
     COST,
     FIRST_REQUEST,
@@ -60,7 +61,8 @@ def record(run: SyntheticRun, *, wasteful: bool, k: int) -> None:
             "request.end", at_ms=at + 50, request=number, status=200, terminal_seen=True, output_tokens=7,
             **used, charged_usd=cost, measured_usd=cost, price={"input": "3", "cache_read": "0.3"},
         )  # fmt: skip
-    run.emit_gateway("request.begin", at_ms=900, request=4, dialect="chat", chain="main")
+    refused = {"canonical_bytes": 9000, "prefix_bytes": 9, "lost_bytes": 7, "follows": 3}  # nothing was sent
+    run.emit_gateway("request.begin", at_ms=900, request=4, dialect="chat", chain="main", **refused)
     run.emit_gateway("request.end", at_ms=901, request=4, status=400, refused=True, reason="admission")
     run.emit("process.first_request", at_ms=100 + k, session="s", turn=1, request=1, cpu_s=0.2 + 0.01 * k)
     for call, status in (("1", "completed"), ("2", "error" if wasteful and k % 2 else "completed")):
@@ -76,8 +78,8 @@ def estimates(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
         for arm in ARMS:
             with study.run(arm, run_index=k, block=k) as run:
                 record(run, wasteful=arm == "wasteful", k=k)
-    metrics = (ANSWERED, CHARGED, COST, FIRST_REQUEST, INPUT_TOKENS, OUTPUT_TOKENS, PREFIX_LOST, PREFIX_REUSE,
-               REQUESTS, START_CPU, TOOL_FAILURES)  # fmt: skip
+    metrics = (ANSWERED, CACHE_HIT_RATE, CHARGED, COST, FIRST_REQUEST, INPUT_TOKENS, OUTPUT_TOKENS,
+               PREFIX_LOST, PREFIX_REUSE, REQUESTS, START_CPU, TOOL_FAILURES)  # fmt: skip
     with pytest.warns(UnstableWarning, match="REQUESTS"):  # all runs make three
         return compare(load(path), *metrics, reference="lean", n_resamples=999)
 
@@ -92,6 +94,7 @@ def level(estimates: pd.DataFrame, metric: str, arm: str) -> pd.Series[Any]:
     ("metric", "lean"),
     [
         ("REQUESTS", 3),
+        ("CACHE_HIT_RATE", 0),
         ("INPUT_TOKENS", 6000 + 30 * 3.5),
         ("OUTPUT_TOKENS", 21),
         ("COST", 0.06 + 0.003 * 3.5),
