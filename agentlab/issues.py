@@ -93,6 +93,7 @@ CODES: dict[str, str] = {
     "memory_unknown": "the driver names no process of the agent, so that its memory cannot be sampled",
     "pressure_unknown": "the kernel reports no pressure (PSI): whether the machine was quiet is unknown",
     "gateway_unattributed": "the gateway saw requests that belong to no session of the run",
+    "gateway_bypassed": "the agent answered, and no request came through the gateway: it asked somebody else",
     "gateway_gone": "the gateway's process ended during the run, which is therefore made again on resume",
     "budget_spent": "the budget was spent during the run, which is made again when there is a larger one",
     "balance_empty": "the provider's account was empty (HTTP 402); the run is made again on resume",

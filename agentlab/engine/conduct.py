@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import functools
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -20,8 +21,8 @@ from ..wire.children import Children
 from ..wire.pressure import Pressure, known, read_pressure
 from ..wire.procid import Owned
 from .budget import ENDINGS, end_study, ending_of
-from .doubts import doubts_of
-from .files import lock
+from .doubts import doubts_of, went_around
+from .files import WAITING_FILE, lock, write_json
 from .memory import sampled
 from .observe import Observer
 from .runlog import RunLog
@@ -187,7 +188,7 @@ async def _record_runs(study: Study, arms: dict[str, _Arm], observer: Observer) 
 
 async def _record_run(study: Study, slot: Slot, arm: _Arm, observer: Observer) -> bool:
     """Make one run and close its recording; say whether memory was too short to believe what was sampled."""
-    quiet = None if study.quiet is None else await wait_quiet(study.quiet)
+    quiet = await _wait_quiet(study, slot)
     log = _new_log(study, slot, arm)
     if quiet is not None and quiet["quiet"] is not True:
         log.issue("pressure_unknown" if quiet["quiet"] is None else "not_quiet")
@@ -205,6 +206,23 @@ async def _record_run(study: Study, slot: Slot, arm: _Arm, observer: Observer) -
         raise
     log.finish(status, observer=observer.end(), quiet=quiet)
     return pressed
+
+
+async def _wait_quiet(study: Study, slot: Slot) -> dict[str, Any] | None:
+    """Wait for a quiet machine where that is wanted, and say so in the study as long as it lasts."""
+    note, since = study.folder / WAITING_FILE, time.time_ns()
+
+    def tell(why: str) -> None:
+        longest_s = study.quiet.wait_s if study.quiet else 0.0
+        about = {"arm": slot.arm, "run_index": slot.index, "why": why}
+        with contextlib.suppress(RecordingError):  # only for people
+            write_json(note, {**about, "since_unix_ns": since, "longest_s": longest_s}, durable=False)
+
+    try:
+        return None if study.quiet is None else await wait_quiet(study.quiet, tell)
+    finally:
+        with contextlib.suppress(OSError):
+            note.unlink(missing_ok=True)
 
 
 def _judge_memory(study: Study, log: RunLog, before: Pressure) -> bool:
@@ -267,6 +285,8 @@ async def _make_run(study: Study, arm: _Arm, log: RunLog) -> str:
         await _point_gateway(arm, None)
     for code, detail in doubts_of(arm.gateway):
         log.issue(code, detail)
+    if log.final_text_chars and went_around(arm.gateway):
+        log.issue("gateway_bypassed", discard=True)
     ending = ending_of(arm.gateway, log.run_id)
     if ending == "limit":  # the run's own cap; what the agent made of it is its result
         log.issue(ENDINGS[ending], discard=True)

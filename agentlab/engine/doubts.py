@@ -32,3 +32,20 @@ def doubts_of(gateway: Any) -> list[tuple[str, str]]:  # noqa: ANN401
     reasons = Counter(str(row.get("reason")).partition(":")[0] for row in told())
     doubts = [(code, f"{reasons[code]} requests") for code in NOTED if reasons[code]]
     return doubts + [("gateway_fault", f"{reasons[code]} {what}") for code, what in _FAULTS if reasons[code]]
+
+
+def went_around(gateway: Any) -> bool:  # noqa: ANN401
+    """Say whether no request at all of the run that began last came through its gateway.
+
+    Parameters
+    ----------
+    gateway : Live or None
+        In front of the run; a stand-in may tell nothing.
+
+    Returns
+    -------
+    bool
+        An agent that answered all the same asked somebody else: unmetered, and beyond every budget.
+    """
+    told = getattr(gateway, "of_run", None)
+    return told is not None and not told()

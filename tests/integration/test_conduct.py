@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from agentlab import Scenario, Timeouts
+from agentlab import Scenario, Timeouts, load
 from agentlab.drivers.base import Identity
 from agentlab.engine.conduct import Stop, conduct
 from agentlab.engine.slots import recorded
@@ -447,6 +447,18 @@ async def test_a_gateway_that_dies_in_a_run_is_not_the_agents_failure(tmp_path, 
     assert outcome["error"]["type"] == "GatewayError"
     assert codes(study) == [["turn_stalled", "gateway_gone"]]
     assert len(study.missing()) == 2  # it is made again
+
+
+@pytest.mark.parametrize(("rows", "said"), [([], ["gateway_bypassed"]), ([{"reason": None}], [])])
+async def test_a_run_that_was_answered_around_its_gateway_is_discarded(tmp_path, monkeypatch, rows, said):
+    monkeypatch.setattr("agentlab.engine.study._described", lambda gateway, keep: None)
+    gateway = FakeGateway()
+    gateway.of_run = lambda: rows
+    arms = {"a": Toy(lambda run, text: run.emit("turn.reply", text_chars=3))}
+    study = make(tmp_path, arms, runs=1, gateway=gateway)
+    assert (await run_study(study))["status"] == "done"
+    assert codes(study) == [said]
+    assert load(study.folder).runs["eligible"].tolist() == [not said]
 
 
 async def test_a_factory_is_called_once_a_recording(tmp_path, monkeypatch):

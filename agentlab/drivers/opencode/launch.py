@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...agents import opencode as agent
+from ...agents.base import split_model
 from ...agents.plugins import Plugin, find_plugin
 from ...errors import AgentlabError, CleanupError, ConfigError, StartupError
 from ...redact import Redactor
@@ -108,15 +109,31 @@ def check_builds(plugins: Sequence[Plugin], first: Path) -> None:
 
 def _config(driver: OpenCode, arm: Arm, plugins: Sequence[Plugin]) -> dict[str, Any]:
     gateway = arm.gateway
-    return agent.server_config(
+    base_url = gateway.base_url("chat") if gateway else None
+    config = agent.server_config(
         driver.model,
-        base_url=gateway.base_url("chat") if gateway else None,
+        base_url=base_url,
         token=gateway.token if gateway else None,
         permissions=driver.permissions,
         plugins=plugins,
         snapshot=driver.snapshot,
         extra=driver.config,
     )
+    provider, _ = split_model("OpenCode", driver.model)
+    if base_url is not None and _address(config, provider) != base_url:
+        raise ConfigError(
+            f"OpenCode(config=...): its provider {provider!r} has an address of its own, which leads around "
+            "the gateway. Leave the address out, or measure without a gateway"
+        )
+    return config
+
+
+def _address(config: Mapping[str, Any], provider: str) -> Any:  # noqa: ANN401
+    """Return where the provider's requests go; None where the configuration is of no known form."""
+    found: Any = config
+    for key in ("provider", provider, "options", "baseURL"):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
 
 
 async def _ready(child: Child, arm: Arm, home: Path, hide: Redactor) -> str:

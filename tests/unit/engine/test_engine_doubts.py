@@ -1,6 +1,6 @@
 """What the gateway noted of requests is told as issues of the run."""
 
-from agentlab.engine.doubts import NOTED, doubts_of
+from agentlab.engine.doubts import NOTED, doubts_of, went_around
 from agentlab.issues import CODES
 
 
@@ -35,3 +35,12 @@ def test_a_provider_that_was_away_for_a_while_is_a_doubt():
         ("gateway_fault", "2 requests: the provider could not be reached for a while"),
         ("gateway_fault", "1 requests: the provider hung up without an answer"),
     ]
+
+
+def test_a_gateway_that_saw_nothing_was_gone_around_and_one_that_tells_nothing_was_not():
+    class Idle:
+        def of_run(self):
+            return []
+
+    assert went_around(Idle())
+    assert not any(map(went_around, (Stand(), None, object())))
