@@ -64,6 +64,18 @@ def test_bars_are_shared_new_and_lost_bytes(recs):
     assert [label.get_text() for label in ax.get_yticklabels()] == ["1", "2", "3", "4", "title 1"]
 
 
+def test_a_request_that_was_repeated_is_one_bar_and_still_shows_what_it_broke(tmp_path, look):
+    study = SyntheticStudy(tmp_path / "s", arms=("a",))
+    broken = {"prefix_bytes": 300, "lost_bytes": 700, "first_changed": "system", "prefix_state": "changed"}
+    with study.run("a") as run:
+        send(run, 1, canonical_bytes=1000, prefix_state="first")
+        send(run, 2, canonical_bytes=1400, follows=1, **broken)
+        send(run, 3, canonical_bytes=1400, follows=1, attempt=2, retry_of=2, **broken)
+    ax = al.plot_prefix(al.load(study.path))
+    assert bars(ax) == [(1, 0.0, 1.0), (2, 0.0, 0.3), (2, 0.3, 1.1), (2, 0.0, -0.7)]
+    assert "changed: system" in look.texts(ax.figure)
+
+
 def test_the_state_and_the_segment_are_said_once_each(recs, look):
     figure = al.plot_prefix(recs).figure
     said = look.texts(figure)
