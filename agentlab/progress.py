@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.25
 _HEADLESS_S = 1.0
+#: A shorter wait for a quiet machine is not worth a line.
+_WAIT_TOLD_S = 2.0
 #: More arms than this are not named one by one in a line.
 _ARMS_IN_LINE = 4
 
@@ -142,11 +144,51 @@ def until(state: Mapping[str, Any]) -> str | None:
     return f"goes on by itself, until {clock(state['until_unix_ns'])} at the latest"
 
 
+def waiting(state: Mapping[str, Any]) -> str | None:
+    """Say of a study whose next run waits for a quiet machine which one, why, and how long; else None.
+
+    Examples
+    --------
+    >>> why = {"why": "CPU pressure 81 %, limit 25 %", "waited_s": 3.2, "longest_s": 20}
+    >>> waiting({"waiting": {"arm": "stable", "run_index": 0, **why}})
+    'stable, run 1 waits for a quiet machine: CPU pressure 81 %, limit 25 %; 3 s of at most 20 s'
+    """
+    if (about := state.get("waiting")) is None:
+        return None
+    passed, longest = duration(about["waited_s"]), duration(about["longest_s"])
+    return (
+        f"{about['arm']}, run {about['run_index'] + 1} waits for a quiet machine: {about['why']}; "
+        f"{passed} of at most {longest}"
+    )
+
+
+class _Waits:
+    """Which waits were told: each once, when it has lasted, with the time of day, for the line stays."""
+
+    def __init__(self) -> None:
+        self._told: tuple[str, int] | None = None
+
+    def news(self, state: State) -> str | None:
+        """Return a line for a wait that is to be told now."""
+        about = state.get("waiting")
+        if about is None or about["waited_s"] < _WAIT_TOLD_S:
+            return None
+        run = (about["arm"], about["run_index"])
+        if run == self._told:
+            return None
+        self._told = run
+        return f"{line(state)}; at {time.strftime('%H:%M:%S')} {waiting(state)}"
+
+
 class Lines:
-    """One line on stderr for each finished run, and one at the end; of a detached study also one before."""
+    """One line on stderr for each finished run, and one at the end; of a detached study also one before.
+
+    Another for each run that waits for a quiet machine.
+    """
 
     def __init__(self, state: State) -> None:
         self._shown = state["finished"]
+        self._waits = _Waits()
         if (alone := until(state)) is not None:
             how = f"agentlab.attach({state['folder']!r}) shows it, an interrupt stops only the waiting"
             _print(f"{line(state)}; {alone}; {how}")
@@ -156,6 +198,8 @@ class Lines:
         if self._shown < state["finished"] < state["planned"]:
             self._shown = state["finished"]
             _print(line(state))
+        if (news := self._waits.news(state)) is not None:
+            _print(news)
 
     def close(self, state: State) -> None:
         """Print the last line."""
@@ -165,7 +209,8 @@ class Lines:
 class OneLine:
     """One output of a notebook, updated in place: works where no widget does.
 
-    It changes only when a run has finished and at most once a second: executors log each change.
+    It changes only when a run has finished, or waits for a quiet machine, and at most once a second:
+    executors log each change.
     """
 
     def __init__(self, state: State) -> None:
@@ -174,12 +219,16 @@ class OneLine:
         self._handle: Any = display({"text/plain": line(state)}, raw=True, display_id=True)
         self._shown = state["finished"]
         self._at = time.monotonic()
+        self._waits = _Waits()
 
     def update(self, state: State) -> None:
-        """Change the line when runs have finished."""
+        """Change the line when runs have finished, or one waits."""
         finished, now = state["finished"], time.monotonic()
-        if self._shown < finished < state["planned"] and now - self._at >= _HEADLESS_S:
-            self._handle.update({"text/plain": line(state)}, raw=True)
+        if now - self._at < _HEADLESS_S:
+            return
+        news = self._waits.news(state)
+        if news is not None or self._shown < finished < state["planned"]:
+            self._handle.update({"text/plain": news or line(state)}, raw=True)
             self._shown, self._at = finished, now
 
     def close(self, state: State) -> None:

@@ -17,6 +17,8 @@ from ..jsonfile import read_json, replacing
 
 #: In a study that is recorded detached: who measures it (agentlab.host.lease).
 HOST_FILE = "host.json"
+#: In a study whose next run waits for a quiet machine: which run, why, since when, how long at most.
+WAITING_FILE = "waiting.json"
 #: Held by who records into a study.
 LOCK_FILE = ".lock"
 _encoder = msgspec.json.Encoder()

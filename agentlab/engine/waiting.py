@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import ConfigError
@@ -70,13 +71,15 @@ class Quiet:
         return False if len(shares) == 2 else None
 
 
-async def wait_quiet(limits: Quiet) -> dict[str, Any]:
+async def wait_quiet(limits: Quiet, tell: Callable[[str], object] = lambda _: None) -> dict[str, Any]:
     """Wait until the machine is quiet, or as long as the limits say.
 
     Parameters
     ----------
     limits : Quiet
         Limits and longest wait.
+    tell : callable, optional
+        Called with what is above its limit, each time that it was looked at and the wait goes on.
 
     Returns
     -------
@@ -90,6 +93,7 @@ async def wait_quiet(limits: Quiet) -> dict[str, Any]:
         waited = time.monotonic() - started
         if quiet is not False or waited >= limits.wait_s:
             return {"waited_s": round(waited, 3), "quiet": quiet, **known(sample)}
+        tell(_above(sample, limits))
         await asyncio.sleep(min(0.5, limits.wait_s - waited))
 
 
@@ -99,4 +103,16 @@ def _is_quiet(sample: Pressure, limits: Quiet) -> bool | None:
     return (
         sample.cpu_some_avg10 <= limits.cpu_some_avg10
         and sample.memory_some_avg10 <= limits.memory_some_avg10
+    )
+
+
+def _above(sample: Pressure, limits: Quiet) -> str:
+    pairs = {
+        "CPU": (sample.cpu_some_avg10, limits.cpu_some_avg10),
+        "memory": (sample.memory_some_avg10, limits.memory_some_avg10),
+    }
+    return ", ".join(
+        f"{name} pressure {share:.3g} %, limit {limit:.3g} %"
+        for name, (share, limit) in pairs.items()
+        if share is not None and share > limit
     )

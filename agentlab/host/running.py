@@ -133,12 +133,12 @@ class Running:
             ``folder``, ``status`` (``running``, ``done``, ``cancelled``, ``interrupted``, ``deadline``,
             ``failed``), ``elapsed_s``, ``until_unix_ns`` (deadline of a detached study, else None), and the
             keys of :meth:`agentlab.host.state.StudyState.read`: ``planned``, ``finished``, ``current``,
-            ``arms``.
+            ``waiting``, ``arms``.
         """
         over = self.done()  # asked first: what is read afterwards is then the last state
         state = self._state.read()
         if over:
-            state["current"] = None
+            state["current"] = state["waiting"] = None
             for counts in state["arms"].values():
                 counts["running"] = 0
             self._ended = self._ended or time.monotonic()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from ..engine.files import WAITING_FILE
 from ..engine.slots import FINISHED
 from ..errors import RecordingError
 from ..jsonfile import read_json
@@ -39,6 +41,7 @@ class StudyState:
 
     def __init__(self, study: Plan, since_unix_ns: int) -> None:
         self._folder = study.folder / "runs"
+        self._waiting = study.folder / WAITING_FILE
         self._planned = dict(study.planned)
         self._since_unix_ns = since_unix_ns
         self._over: dict[str, dict[str, Any]] = {}
@@ -50,7 +53,9 @@ class StudyState:
         -------
         dict
             ``planned`` and ``finished`` runs, ``current`` (None, or ``run_id``, ``arm``, ``run_index``,
-            ``started_unix_ns`` of the run under way), and ``arms``: for each arm ``planned``, ``finished``,
+            ``started_unix_ns`` of the run under way), ``waiting`` (None, or the ``arm`` and ``run_index`` of
+            the run that waits for a quiet machine, ``why``, ``waited_s`` and ``longest_s``), and
+            ``arms``: for each arm ``planned``, ``finished``,
             ``eligible``, ``discarded``, ``running`` (counts of runs) and ``reasons`` (code: discarded runs).
         """
         arms: dict[str, dict[str, Any]] = {
@@ -78,8 +83,19 @@ class StudyState:
             "planned": sum(self._planned.values()),
             "finished": sum(counts["finished"] for counts in arms.values()),
             "current": current,
+            "waiting": self._waits() if current is None else None,
             "arms": arms,
         }
+
+    def _waits(self) -> dict[str, Any] | None:
+        try:
+            note = read_json(self._waiting)
+            since = int(note.pop("since_unix_ns"))
+        except (RecordingError, KeyError):
+            return None
+        if since < self._since_unix_ns:  # left behind by a crash
+            return None
+        return {**note, "waited_s": max(0.0, (time.time_ns() - since) / 1e9)}
 
     def _runs(self) -> list[dict[str, Any]]:
         runs: list[dict[str, Any]] = []

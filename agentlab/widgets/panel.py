@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ..progress import duration, reasons, until
+from ..progress import duration, reasons, until, waiting
 from .cards import running_card, short_path
 from .models import models
 
@@ -82,6 +82,8 @@ def _now(state: State, *, blocking: bool) -> str:
     current = state["current"]
     if current is not None:
         text = f"now: {escape(current['arm'])}, run {current['run_index'] + 1}"
+    elif (quiet := waiting(state)) is not None:
+        text = escape(quiet)
     else:
         text = "starting" if state["finished"] == 0 else "between runs"
     if blocking:  # the cell waits in .result(): a click would be handled only after it

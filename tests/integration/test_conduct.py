@@ -6,14 +6,17 @@ import dataclasses
 import json
 import os
 import subprocess
+import time
 
 import pytest
 
 from agentlab import Scenario, Timeouts, load
 from agentlab.drivers.base import Identity
+from agentlab.engine import waiting
 from agentlab.engine.conduct import Stop, conduct
 from agentlab.engine.slots import recorded
 from agentlab.engine.study import Study, prepare
+from agentlab.engine.waiting import Quiet
 from agentlab.errors import (
     AgentExited,
     CleanupError,
@@ -23,8 +26,10 @@ from agentlab.errors import (
     RecordingError,
     StartupError,
 )
+from agentlab.host.state import StudyState
 from agentlab.host.worker import carry_out
 from agentlab.wire.children import Children
+from agentlab.wire.pressure import Pressure
 
 SCENARIO = Scenario("toy", turns=["one {nonce}", "two {nonce}"], timeouts=Timeouts(cleanup=1))
 
@@ -89,6 +94,22 @@ async def test_a_study_runs_in_blocks_and_opens_each_arm_once(tmp_path):
     assert [(run["arm"], run["run_index"]) for run in runs] == [(s.arm, s.index) for s in study.slots()]
     assert all(arm.log == ["open", "tidy", "tidy", "tidy", "close"] for arm in arms.values())
     assert study.missing() == []
+
+
+async def test_a_wait_for_a_quiet_machine_is_told_while_it_lasts(tmp_path, monkeypatch):
+    monkeypatch.setattr(waiting, "read_pressure", lambda: Pressure(cpu_some_avg10=81, memory_some_avg10=0))
+    study = make(tmp_path, {"a": Toy()}, runs=1, quiet=Quiet(wait_s=0.3))
+    seen = StudyState(study, time.time_ns())
+    task = asyncio.create_task(run_study(study))
+    while (said := seen.read()["waiting"]) is None:
+        assert not task.done()
+        await asyncio.sleep(0.01)
+    assert said.pop("waited_s") < 0.3
+    why = "CPU pressure 81 %, limit 25 %"
+    assert said == {"arm": "a", "run_index": 0, "why": why, "longest_s": 0.3}
+    assert (await task)["status"] == "done"
+    assert codes(study) == [["not_quiet"]]
+    assert not (study.folder / "waiting.json").exists()
 
 
 async def test_the_nonce_is_fresh_for_each_run_the_same_in_its_turns_and_never_stored(tmp_path):

@@ -103,6 +103,42 @@ class TestLine:
         assert duration(seconds) == text
 
 
+def waits(finished: int, seconds: float, run_index: int = 0) -> dict[str, Any]:
+    why = "CPU pressure 81 %, limit 25 %"
+    about = {"arm": "a", "run_index": run_index, "why": why, "waited_s": seconds, "longest_s": 20}
+    return state(finished) | {"waiting": about}
+
+
+class TestWaiting:
+    SAID = (
+        r"at \d\d:\d\d:\d\d a, run {} waits for a quiet machine: "
+        r"CPU pressure 81 %, limit 25 %; 2 s of at most 20 s"
+    )
+
+    def test_a_terminal_is_told_once_a_wait(
+        self, capsys: pytest.CaptureFixture[str], no_waiting: None
+    ) -> None:
+        waiting = [waits(0, s) for s in (0.5, 1.9, 2.1, 2.6, 19.0)]
+        more = [state(1), waits(1, 1.0, 1), waits(1, 2.0, 1), state(2), state(3, "done")]
+        show(FakeRunning(*waiting, state(), *more), "auto")()
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == 5
+        assert re.fullmatch(rf"agentlab: 0 of 3 runs; 7 s; {self.SAID.format(1)}", lines[0])
+        assert lines[1] == "agentlab: 1 of 3 runs; 7 s"
+        assert re.fullmatch(rf"agentlab: 1 of 3 runs; 7 s; {self.SAID.format(2)}", lines[2])
+
+    def test_a_headless_notebook_too_in_place(
+        self, handle: FakeHandle, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(progress, "_HEADLESS_S", 0.0)
+        view = OneLine(state())
+        for one in (waits(0, 1.0), waits(0, 2.0), waits(0, 3.0), state(), state(1), state(1)):
+            view.update(one)
+        shown = [bundle["text/plain"] for bundle in handle.shown]
+        assert len(shown) == 3 and shown[2] == "1 of 3 runs; 7 s"
+        assert re.fullmatch(rf"0 of 3 runs; 7 s; {self.SAID.format(1)}", shown[1])
+
+
 class TestTerminal:
     def test_one_line_a_finished_run_and_one_at_the_end(
         self, capsys: pytest.CaptureFixture[str], no_waiting: None

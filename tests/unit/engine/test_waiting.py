@@ -2,7 +2,8 @@
 
 import pytest
 
-from agentlab.engine.waiting import Quiet
+from agentlab.engine import waiting
+from agentlab.engine.waiting import Quiet, wait_quiet
 from agentlab.errors import ConfigError
 from agentlab.wire.pressure import Pressure
 
@@ -29,3 +30,21 @@ def test_memory_is_judged_before_and_after(before, after, pressed):
 def test_wrong_limits_are_refused(wrong):
     with pytest.raises(ConfigError, match=f"Quiet\\({next(iter(wrong))}="):
         Quiet(**wrong)
+
+
+async def test_what_is_above_its_limit_is_told_while_it_is_waited_for(monkeypatch):
+    samples = [
+        Pressure(cpu_some_avg10=81.25, memory_some_avg10=0.5),
+        Pressure(cpu_some_avg10=81.25, memory_some_avg10=2.5),
+        Pressure(cpu_some_avg10=3.0, memory_some_avg10=0.0),
+    ]
+    told, slept = [], []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+
+    monkeypatch.setattr(waiting, "read_pressure", lambda: samples.pop(0))
+    monkeypatch.setattr(waiting.asyncio, "sleep", sleep)
+    assert (await wait_quiet(Quiet(), told.append))["quiet"] is True
+    cpu, memory = "CPU pressure 81.2 %, limit 25 %", "memory pressure 2.5 %, limit 1 %"
+    assert told == [cpu, f"{cpu}, {memory}"] and len(slept) == 2

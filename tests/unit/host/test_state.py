@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -48,6 +49,29 @@ def test_nothing_recorded_yet(study: StudyState) -> None:
         "running": 0,
         "reasons": {},
     }
+
+
+def wait(folder: Path, since: int) -> None:
+    note = {"arm": "a", "run_index": 1, "why": "CPU pressure 81 %, limit 25 %", "longest_s": 20}
+    (folder / "waiting.json").write_text(json.dumps(note | {"since_unix_ns": since}))
+
+
+def test_what_the_next_run_waits_for(study: StudyState, tmp_path: Path) -> None:
+    assert study.read()["waiting"] is None
+    wait(tmp_path, time.time_ns() - 3 * 10**9)
+    said = study.read()["waiting"]
+    assert 3 <= said.pop("waited_s") < 10
+    assert said == {"arm": "a", "run_index": 1, "why": "CPU pressure 81 %, limit 25 %", "longest_s": 20}
+    write(tmp_path, 0, "a", 0, "running")
+    assert study.read()["waiting"] is None
+
+
+@pytest.mark.parametrize("left", [BEGAN - 1, None])
+def test_a_wait_that_a_crash_left_is_none(study: StudyState, tmp_path: Path, left: int | None) -> None:
+    wait(tmp_path, left or 0)
+    if left is None:
+        (tmp_path / "waiting.json").write_text("{}")
+    assert study.read()["waiting"] is None
 
 
 def test_a_study_folder_that_is_gone_counts_nothing(tmp_path: Path) -> None:

@@ -94,6 +94,13 @@ def test_it_shows_each_arm_the_run_under_way_and_the_folder(panel: Panel) -> Non
     assert "<b>a" not in shown and "a <b>" not in shown  # a name is text
 
 
+def test_a_run_that_waits_for_a_quiet_machine(panel: Panel) -> None:
+    why = {"why": "CPU pressure 81 %, limit 25 %", "waited_s": 3.0, "longest_s": 20.0}
+    panel.update(state(current=None, waiting={"arm": "a <b>", "run_index": 2, **why}))
+    said = "a &lt;b&gt;, run 3 waits for a quiet machine: CPU pressure 81 %, limit 25 %; 3 s of at most 20 s"
+    assert said in text(panel)
+
+
 def test_it_changes_in_place(panel: Panel) -> None:
     before = [id(w) for w in (*widgets(panel, ipywidgets.HTML), *widgets(panel, ipywidgets.IntProgress))]
     panel.update(state())
