@@ -48,8 +48,8 @@ class Workbench:
         self._archive = archive
         self._max_seconds = max_seconds
         self._settings = {
-            "root": str(root),
-            "archive": str(archive),
+            "root": str(root.absolute()),  # the process stands elsewhere
+            "archive": str(archive.absolute()),
             "max_chars": max_chars,
             "max_seconds": max_seconds,
         }
@@ -146,7 +146,17 @@ async def _ask(child: Child, message: dict[str, Any]) -> dict[str, Any] | None:
     try:
         child.stdin.write(json.dumps(message).encode() + b"\n")
         await child.stdin.drain()
-        line = await child.stdout.readline()
-    except ConnectionError:
+        line = await _line(child.stdout)
+    except (ConnectionError, asyncio.IncompleteReadError):
         return None
-    return json.loads(line) if line.endswith(b"\n") else None
+    return json.loads(line)
+
+
+async def _line(stdout: asyncio.StreamReader) -> bytes:
+    """Read a line of any length: the reader's own limit is below what an observation may be."""
+    parts: list[bytes] = []
+    while True:
+        try:
+            return b"".join([*parts, await stdout.readuntil(b"\n")])
+        except asyncio.LimitOverrunError as error:
+            parts.append(await stdout.readexactly(error.consumed))

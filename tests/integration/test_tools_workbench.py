@@ -42,3 +42,21 @@ async def test_a_cancelled_call_leaves_no_half_answer(tmp_path: Path) -> None:
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(bench.call("grep", {"pattern": "(a+)+$"}), 0.2)
         assert (await bench.call("ls", {})).content == "a.txt"
+
+
+async def test_an_observation_may_be_as_long_as_a_file(tmp_path: Path) -> None:
+    text = "eine lange Zeile \u4e2d" * 300_000
+    (tmp_path / "long.txt").write_text(text)
+    async with Children() as children:
+        bench = Workbench(children, tmp_path, archive=tmp_path / "archive", max_chars=10**9)
+        assert (await bench.call("read", {"path": "long.txt"})).content == text
+        assert (await bench.call("ls", {})).content == "archive/\nlong.txt"
+
+
+async def test_a_relative_folder_is_the_callers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "work").mkdir()
+    async with Children() as children:
+        bench = Workbench(children, Path("work"), archive=Path("archive"))
+        assert (await bench.call("write", {"path": "a.txt", "content": "a"})).ok
+    assert (tmp_path / "work" / "a.txt").read_text() == "a"
