@@ -102,7 +102,9 @@ def line(state: State) -> str:
     discarded = sum(a["discarded"] for a in arms.values())
     if discarded:
         parts.append(f"{discarded} discarded ({reasons(arms.values())})")
-    text = f"{', '.join(parts)}; {duration(state['elapsed_s'])}"
+    text = ", ".join(parts)
+    if state["elapsed_s"] is not None:
+        text += f"; {duration(state['elapsed_s'])}"
     return text if state["status"] == "running" else f"{state['status']}: {text}; {state['folder']}"
 
 

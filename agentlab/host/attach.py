@@ -77,6 +77,7 @@ def attach(folder: str | Path, *, progress: Literal["auto", "widget", "text", "n
         lambda running: show(running, progress),
         lease=lambda: lease,
         since_unix_ns=lease.began_unix_ns,
+        took=host.took_s,
     )
 
 
@@ -89,7 +90,11 @@ class _Plan:
 
 
 def _plan(folder: Path) -> _Plan:
-    if not (folder / "study.json").is_file():
+    try:
+        found = (folder / "study.json").is_file()
+    except OSError as error:
+        raise ConfigError(f"attach({str(folder)!r}): {error.strerror}") from None
+    if not found:
         raise ConfigError(f"attach({str(folder)!r}): there is no study")
     stored = read_json(folder / "study.json")
     arms, runs = stored.get("arms"), stored.get("runs")
@@ -117,7 +122,7 @@ def _without_lease(plan: _Plan) -> Running:
             f"agentlab.load({folder!r}). The same record(...) call resumes it"
         )
     say(f"{folder} has ended: {finished} of {planned} runs are recorded")
-    return Running(plan, None)
+    return Running(plan, None, took=lambda: None)
 
 
 class Detached:
@@ -155,6 +160,11 @@ class Detached:
         """Send SIGKILL to the process."""
         self._lease.process.signal(signal.SIGKILL)
 
+    def took_s(self) -> float | None:
+        """Return how long the recording took, in seconds; None when nobody could tell."""
+        ended = self._lease.ended_unix_ns
+        return None if ended is None else (ended - self._lease.began_unix_ns) / 1e9
+
     def _watch(self) -> None:
         over = threading.Event()
         while self._lease.process.alive():
@@ -164,9 +174,12 @@ class Detached:
     def _end(self) -> None:
         now = Lease.read(self._folder)
         if now is not None and now.process == self._lease.process:
-            self.outcome = now.outcome
+            self._lease, self.outcome = now, now.outcome
         if self.outcome is None:
-            self.failure = "the measuring process was lost: it was killed, or the machine was restarted"
+            self.failure = (
+                "the measuring process was lost: it was killed, the machine was restarted, or there was no "
+                "room left to tell its end"
+            )
         self._lease.clear()
         self.done.set()
 
@@ -174,8 +187,8 @@ class Detached:
         """Interrupt the kernel as Jupyter does; where its key is not at hand, as the system does."""
         file = self._lease.connection_file()
         answered = False
-        if file is not None and file.exists():
-            with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception):
+            if file is not None and file.exists():
                 answered = _over_control_channel(file)
         if not answered:
             self._lease.process.signal(signal.SIGINT)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import os
 import re
 import shutil
@@ -51,6 +52,8 @@ class Lease:
     outcome : dict or None
         How the study ended (see :func:`agentlab.host.worker.carry_out`); None while it is recorded, and for
         good when the measuring process was killed.
+    ended_unix_ns : int or None
+        When, by the wall clock; None as for ``outcome``.
     """
 
     process: ProcessId
@@ -61,6 +64,7 @@ class Lease:
     until_boottime_ns: int
     agentlab: str = __version__
     outcome: dict[str, Any] | None = None
+    ended_unix_ns: int | None = None
 
     @classmethod
     def begin(cls, seconds: float, kernelspec: str | None, folder: str | None) -> Lease:
@@ -134,8 +138,9 @@ class Lease:
             error = caught
             raise
         finally:
-            with contextlib.suppress(RecordingError):  # a full disk: then it counts as lost
-                dataclasses.replace(self, outcome=told(error))._write(study)
+            over = dataclasses.replace(self, outcome=told(error), ended_unix_ns=time.time_ns())
+            with contextlib.suppress(OSError):  # the folder is gone: then it counts as lost
+                over._write_last(study)
 
     def left_s(self) -> float:
         """Return the seconds to the deadline; only in the boot in which it was given."""
@@ -162,6 +167,14 @@ class Lease:
 
     def _write(self, study: Path) -> None:
         write_json(study / HOST_FILE, dataclasses.asdict(self))
+
+    def _write_last(self, study: Path) -> None:
+        try:
+            self._write(study)
+        except RecordingError:  # a full disk: in the room that the file has, and nobody reads it yet
+            with (study / HOST_FILE).open("r+") as file:
+                file.write(json.dumps(dataclasses.asdict(self)))
+                file.truncate()
 
 
 def forget(study: Path) -> None:

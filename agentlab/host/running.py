@@ -49,6 +49,8 @@ class Running:
         it has: from then on the study goes on without this process.
     since_unix_ns : int, optional
         When its recording began; now when absent.
+    took : callable, optional
+        For a study that may have ended before: gives, once it is over, the seconds that it took, or None.
 
     Attributes
     ----------
@@ -83,6 +85,7 @@ class Running:
         *,
         lease: Callable[[], Lease | None] | None = None,
         since_unix_ns: int | None = None,
+        took: Callable[[], float | None] | None = None,
     ) -> None:
         now = time.time_ns()
         since = now if since_unix_ns is None else since_unix_ns
@@ -93,6 +96,7 @@ class Running:
         self._host = host
         self._began = time.monotonic() - (now - since) / 1e9
         self._ended: float | None = None
+        self._took = took
         self._state = StudyState(study, since)
         self._stopping = threading.Lock()
         if host is not None:
@@ -131,9 +135,9 @@ class Running:
         -------
         dict
             ``folder``, ``status`` (``running``, ``done``, ``cancelled``, ``interrupted``, ``deadline``,
-            ``failed``), ``elapsed_s``, ``until_unix_ns`` (deadline of a detached study, else None), and the
-            keys of :meth:`agentlab.host.state.StudyState.read`: ``planned``, ``finished``, ``current``,
-            ``waiting``, ``arms``.
+            ``failed``), ``elapsed_s`` (None: not known), ``until_unix_ns`` (deadline of a detached study, else
+            None), and the keys of :meth:`agentlab.host.state.StudyState.read`: ``planned``, ``finished``,
+            ``current``, ``waiting``, ``arms``.
         """
         over = self.done()  # asked first: what is read afterwards is then the last state
         state = self._state.read()
@@ -142,10 +146,11 @@ class Running:
             for counts in state["arms"].values():
                 counts["running"] = 0
             self._ended = self._ended or time.monotonic()
+        elapsed_s = (self._ended or time.monotonic()) - self._began
         return {
             "folder": str(self.study.folder),
             "status": self._status() if over else "running",
-            "elapsed_s": (self._ended or time.monotonic()) - self._began,
+            "elapsed_s": self._took() if over and self._took is not None else elapsed_s,
             "until_unix_ns": None if self.lease is None else self.lease.until_unix_ns,
             **state,
         }

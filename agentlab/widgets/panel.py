@@ -51,11 +51,13 @@ class Panel:
 
     def update(self, state: State) -> None:
         """Show a state; only what differs is sent to the front end."""
-        self._head.value = (
-            f"<b>{state['finished']} of {state['planned']} runs</b> &nbsp; {duration(state['elapsed_s'])}"
-            f" &nbsp; <code>{escape(short_path(state['folder']))}</code>"
-            + (f" &nbsp; {alone}" if (alone := until(state)) else "")
-        )
+        said = [
+            f"<b>{state['finished']} of {state['planned']} runs</b>",
+            None if state["elapsed_s"] is None else duration(state["elapsed_s"]),
+            f"<code>{escape(short_path(state['folder']))}</code>",
+            until(state),
+        ]
+        self._head.value = " &nbsp; ".join(part for part in said if part)
         for name, counts in state["arms"].items():
             self._bars[name].value = counts["finished"]
             self._counts[name].value = _counts(counts)

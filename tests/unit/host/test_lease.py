@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agentlab.errors import RecordingError
 from agentlab.host import lease as module
 from agentlab.host.lease import Lease, forget
 
@@ -37,7 +38,11 @@ def test_it_is_there_while_held_and_tells_the_end(tmp_path: Path, lease: Lease) 
         file = tmp_path / "study" / "host.json"
         assert file.stat().st_mode & 0o777 == 0o600
         assert "secret" not in file.read_text() and str(tmp_path) not in file.read_text()
-    assert Lease.read(tmp_path / "study") == dataclasses.replace(lease, outcome={"status": "done"})
+    over = Lease.read(tmp_path / "study")
+    assert over is not None and over.ended_unix_ns is not None
+    assert 0 <= over.ended_unix_ns - lease.began_unix_ns < 60e9
+    assert dataclasses.replace(over, outcome=None, ended_unix_ns=None) == lease
+    assert over.outcome == {"status": "done"}
 
 
 def test_it_is_told_the_error(tmp_path: Path, lease: Lease) -> None:
@@ -46,9 +51,18 @@ def test_it_is_told_the_error(tmp_path: Path, lease: Lease) -> None:
     assert Lease.read(tmp_path / "study").outcome == {"status": "KeyError('no')"}  # type: ignore[union-attr]
 
 
-def test_a_full_disk_at_the_end_does_not_hide_the_outcome(
+def test_on_a_full_disk_the_end_is_written_in_place(
     tmp_path: Path, lease: Lease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def full(*_: object) -> None:
+        raise RecordingError("No space left on device")
+
+    with lease.held(tmp_path / "study", lambda error: {"status": "failed"}):
+        monkeypatch.setattr(module, "write_json", full)
+    assert Lease.read(tmp_path / "study").outcome == {"status": "failed"}  # type: ignore[union-attr]
+
+
+def test_a_folder_that_is_gone_at_the_end_does_not_hide_the_outcome(tmp_path: Path, lease: Lease) -> None:
     with lease.held(tmp_path / "study", lambda error: {"status": "done"}):
         (tmp_path / "study" / "host.json").unlink()
         (tmp_path / "study").rmdir()

@@ -101,6 +101,11 @@ def test_a_run_that_waits_for_a_quiet_machine(panel: Panel) -> None:
     assert said in text(panel)
 
 
+def test_a_time_that_is_not_known(panel: Panel) -> None:
+    panel.update(state(elapsed_s=None))
+    assert "<b>2 of 4 runs</b> &nbsp; <code>studies/a</code>" in text(panel)
+
+
 def test_it_changes_in_place(panel: Panel) -> None:
     before = [id(w) for w in (*widgets(panel, ipywidgets.HTML), *widgets(panel, ipywidgets.IntProgress))]
     panel.update(state())
