@@ -77,11 +77,8 @@ def told_cost(study: Study, slots: Iterable[Slot]) -> str | None:
         return None
     from ..gateway.estimate import estimate_usd
 
-    budget = study.budget_usd
-    if budget is None and study.gateway is not None:
-        budget = study.gateway.budget
     left = Counter(slot.arm for slot in slots)
-    return str(estimate_usd(left, ledger=study.folder / "ledger.jsonl", budget_usd=budget))
+    return str(estimate_usd(left, ledger=study.folder / "ledger.jsonl", budget_usd=_limit(study)))
 
 
 def ending_of(gateway: Any, run_id: str) -> str | None:  # noqa: ANN401
@@ -115,6 +112,16 @@ def end_study(ending: str, gateway: Any) -> GatewayError:  # noqa: ANN401
     if ending == "balance":
         return GatewayError(f"the provider's account is empty: it answered with HTTP 402 ({spent})")
     return GatewayError(f"the ledger can no longer be trusted, so nothing more is sent ({spent})")
+
+
+def _limit(study: Study) -> Decimal | None:
+    """Return the least of the study's budget and of what its gateways have together, or None."""
+    own = [gateway for arm in study.arms.values() if (gateway := getattr(arm, "gateway", None)) is not None]
+    shared = [study.gateway] if len(own) < len(study.arms) else []
+    paid = [gateway for gateway in own + shared if gateway is None or isinstance(gateway.upstream, str)]
+    each = [gateway.budget for gateway in paid if gateway is not None and gateway.budget is not None]
+    together = sum(each, Decimal(0)) if len(each) == len(paid) else None
+    return min((limit for limit in (study.budget_usd, together) if limit is not None), default=None)
 
 
 def _gateways(study: Study) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import socket
+from decimal import Decimal
 
 import httpx
 import pytest
@@ -127,6 +128,37 @@ def test_what_a_paid_study_may_cost_is_said_before_it_starts(tmp_path):
     assert (
         told_cost(dataclasses.replace(study, gateway=gateway()), slots) is None
     )  # a scripted model costs nothing
+
+
+@pytest.mark.parametrize(
+    ("budgets", "shared", "whole", "most"),
+    [
+        ((1, 2), None, None, "at most 3.00 USD"),  # each arm's gateway has a budget of its own
+        ((1, 2), None, "2.5", "at most 2.50 USD"),
+        ((1, 2), None, 5, "at most 3.00 USD"),
+        ((1, None), None, None, "no budget limits it"),
+        ((1, ...), 4, None, "at most 5.00 USD"),  # the other asks the study's
+        ((..., ...), 4, 3, "at most 3.00 USD"),
+        ((1, ...), None, None, "no budget limits it"),  # nobody counts what the other spends
+    ],
+)
+def test_what_limits_a_study_is_said_whoever_has_the_budget(tmp_path, budgets, shared, whole, most):
+    def paid(budget):
+        return al.Gateway("http://127.0.0.1:9/v1", price=PRICE, budget_usd=budget)
+
+    arms = {str(n): Asker() if b is ... else Asker(gateway=paid(b)) for n, b in enumerate(budgets)}
+    common = None if shared is None else paid(shared)
+    study = Study(
+        folder=tmp_path / "s",
+        gateway=common,
+        scenario=SCENARIO,
+        arms=arms,
+        runs=4,
+        order="sequential",
+        seed=1,
+    )
+    study = prepare(dataclasses.replace(study, budget_usd=whole and Decimal(str(whole))), "resume")
+    assert most in told_cost(study, study.missing())
 
 
 def test_a_dead_provider_ends_the_study_at_once_and_its_run_is_made_again(tmp_path):
