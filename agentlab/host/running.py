@@ -135,9 +135,9 @@ class Running:
         -------
         dict
             ``folder``, ``status`` (``running``, ``done``, ``cancelled``, ``interrupted``, ``deadline``,
-            ``failed``), ``elapsed_s`` (None: not known), ``until_unix_ns`` (deadline of a detached study, else
-            None), and the keys of :meth:`agentlab.host.state.StudyState.read`: ``planned``, ``finished``,
-            ``current``, ``waiting``, ``arms``.
+            ``failed``), ``elapsed_s`` (None: not known), ``until_unix_ns`` (deadline of a detached study,
+            else None), and the keys of :meth:`agentlab.host.state.StudyState.read`: ``planned``,
+            ``finished``, ``current``, ``waiting``, ``arms``.
         """
         over = self.done()  # asked first: what is read afterwards is then the last state
         state = self._state.read()
