@@ -79,6 +79,8 @@ def _arm(name: str, texts: list[str], options: argparse.Namespace, scenario: Sce
         key, equals, value = text.partition("=")
         if key == "agent" and equals:
             agent = value.replace("-", "_")
+        elif not equals and key.replace("-", "_") in NAMES:
+            raise ConfigError(f"--arm {name}: takes all words behind it; write {key} before the first --arm")
         else:
             others.append(text)
     if agent not in NAMES:

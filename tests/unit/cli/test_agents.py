@@ -106,6 +106,10 @@ def test_a_workspace_goes_before_the_shipped_one_which_is_the_tasks_only(tmp_pat
     [
         (["codecs"], "there is no agent 'codecs'; there are pi, .*mean 'codex'"),
         (["pi", "--arm", "pi", "dialect=messages"], "pi is given twice"),
+        (
+            ["--arm", "bare", "agent=codex", "pi"],
+            "takes all words behind it; write pi before the first --arm",
+        ),
         (["--arm", "agent=pi"], "a name comes first"),
         (["--arm", "mine", "agent=pi", "flagz=1"], "'flagz'.*pi knows model, version, flags"),
         (["--arm", "mine", "agent=pi", "network"], "write KEY=VALUE"),
