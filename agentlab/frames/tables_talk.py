@@ -128,7 +128,13 @@ TURNS = Table(
             source=f"{_E} chunk",
         ),
         Column("first_tool_ms", "Float64", "Send to the first sign of a tool call.", source=f"{_E} tool"),
-        Column("first_paint_ms", "Float64", "Send to the first paint; NA: no page was looked at."),
+        Column(
+            "first_paint_ms",
+            "Float64",
+            "Send to the frame in which text of the answer first stood on the page; NA: no page was looked "
+            "at, or it was not seen.",
+            source=f"{_E} page.dom",
+        ),
         Column(
             "ttft_ms",
             "Float64",

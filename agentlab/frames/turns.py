@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .browser.evidence import PageEvidence
+from .browser.shown import first_paint
 from .conversation import AgentSession, Conversation, Turn
 from .evidence import Event, RunInfo
 from .join import Request
@@ -36,10 +38,10 @@ def build_turns(read: Reading) -> list[dict[str, Any]]:
         By column name.
     """
     talk, requests = read.talk, read.requests
-    return [_row(talk, turn, requests) for turn in talk.turns]
+    return [_row(talk, turn, requests, read.page) for turn in talk.turns]
 
 
-def _row(talk: Conversation, turn: Turn, requests: list[Request]) -> dict[str, Any]:
+def _row(talk: Conversation, turn: Turn, requests: list[Request], page: PageEvidence) -> dict[str, Any]:
     run, session = talk.run, talk.sessions[turn.session]
     ladder = _ladder(run, turn)
     reply, end = turn.reply or {}, turn.end or {}
@@ -53,6 +55,7 @@ def _row(talk: Conversation, turn: Turn, requests: list[Request]) -> dict[str, A
         "prompt_chars": as_count(turn.send.get("n_chars")),
         "prompt_bytes": as_count(turn.send.get("n_bytes")),
         **ladder,
+        "first_paint_ms": ms(first_paint(page, turn), turn.send_ns),
         "latency_ms": ms(reply.get("t"), turn.send_ns),
         "latency_server_ms": ms(run.monotonic_ns(reply.get("completed_unix_ms")), turn.send_ns),
         **_idle(run, session, turn),
@@ -91,10 +94,7 @@ def _ladder(run: RunInfo, turn: Turn) -> dict[str, float | None]:
         "ttft": [*reasoning, *text],
     }
     first_bytes = [as_int(e.get("t_first")) or e["t"] for e in rungs["first_event"]]
-    row: dict[str, float | None] = {
-        "first_byte_ms": ms(min(first_bytes, default=None), turn.send_ns),
-        "first_paint_ms": None,
-    }
+    row = {"first_byte_ms": ms(min(first_bytes, default=None), turn.send_ns)}
     for name, found in rungs.items():
         row[f"{name}_ms"] = ms(min((e["t"] for e in found), default=None), turn.send_ns)
         row[f"{name}_server_ms"] = ms(_first_server(run, found), turn.send_ns)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..values import as_count, as_int, ms
 
 if TYPE_CHECKING:
+    from ..conversation import Turn
     from .evidence import PageEvidence
 
 #: The stamps of one clock that a piece passes, in this order. The server's is of whole ms and left out.
@@ -52,6 +53,24 @@ def add_shown(rows: list[dict[str, Any]], page: PageEvidence, sessions: Collecti
         row |= {"dom_ns": at, "paint_ns": painted, "dom_reason": None}
     for row in rows:
         _judge(row)
+
+
+def first_paint(page: PageEvidence, turn: Turn) -> int | None:
+    """Find the frame in which text of a turn's answer first stood on the page.
+
+    Parameters
+    ----------
+    page : PageEvidence
+        The run's page; with none, or one on which nothing was seen, it is not known.
+    turn : Turn
+        Of a conversation that the page shows; it begins when the answer before stands on the page.
+
+    Returns
+    -------
+    int or None
+        CLOCK_MONOTONIC ns.
+    """
+    return next((painted for at, _, painted in _growths(page) if turn.holds(at)), None)
 
 
 def _growths(page: PageEvidence) -> list[tuple[int, int, int | None]]:

@@ -54,6 +54,16 @@ def test_a_piece_is_shown_when_its_share_of_the_text_is(page, tables):
     assert one["output_tokens"] == 20
 
 
+def test_each_turn_has_its_own_first_paint(page, tables):
+    chat(page, [(200, 203, 10)])
+    for turn, at in ((2, 500), (3, 800)):
+        page.run.emit("turn.send", at_ms=at, session=S, turn=turn, message=f"u{turn}")
+    # before the second answer grows its text shrinks for a moment; of the third no frame was seen
+    dom(page, (206, 5, 210), (217, 9, 230), (510, 2, 515), (560, 20, None), (570, 30, 580), (810, 40, None))
+    turns = tables(trace=False).turns
+    assert turns["first_paint_ms"].fillna(-1).tolist() == [110, 80, -1]
+
+
 def test_stamps_that_do_not_follow_each_other_are_named(page, tables):
     chat(page, [(200, 230, 10), (210, 214, 10)])
     dom(page, (206, 10, 210), (240, 20, 235))
@@ -96,6 +106,7 @@ def test_without_an_observer_nothing_is_said_of_the_page(page, tables):
     names = ["dom_ns", "paint_ns", "shown", "ordered", "dom_reason", "disorder"]
     assert recs.chunks[names].isna().all(axis=None)
     assert recs.page[["n_chunks", "ordered_share", "dom_lag_p50_ms"]].isna().all(axis=None)
+    assert recs.turns["first_paint_ms"].isna().all()
 
 
 def test_damaged_rows_are_left_out(page, tables):
