@@ -59,6 +59,14 @@ class LedgerMachine(RuleBasedStateMachine):
         assert ledger.settle(hold, measured=measured) <= hold.usd
         ledger.settle(hold, measured=Decimal(0))
 
+    @rule(held=consumes(holds))
+    def cancel(self, held: tuple[int, Ledger, Hold]) -> None:
+        """End a request that was never sent."""
+        number, ledger, hold = held
+        if self.ledgers[number] is ledger:
+            del self.open[hold.id]
+            assert ledger.settle(hold, measured=Decimal(0)) == 0
+
     @rule(number=st.integers(0, N - 1), cut=st.integers(0, 40))
     def crash(self, number: int, cut: int) -> None:
         """Kill a gateway and start it again: nobody knows what its open requests cost.
@@ -81,6 +89,10 @@ class LedgerMachine(RuleBasedStateMachine):
         committed = book.read(self.file).committed()
         assert committed <= self.budget
         assert committed == self.true + sum(self.open.values(), Decimal(0))
+        for ledger in self.ledgers:  # nothing is held but for what is open, and all that is open is held
+            mine = [usd for key, usd in self.open.items() if key.startswith(f"{ledger.life}-")]
+            assert ledger.state().reserved_usd == sum(mine, Decimal(0))
+            assert ledger.halted is None
 
     def teardown(self) -> None:
         if not hasattr(self, "file"):
