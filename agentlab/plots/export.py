@@ -306,7 +306,11 @@ def png(ax: Axes | Figure, *, dpi: int) -> bytes:
     with style(), warnings.catch_warnings():
         # A name in letters that the font lacks: what shows this picture has the name as text, too.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        figure.savefig(sink, format="png", dpi=dpi, facecolor="white", bbox_inches="tight", pad_inches=0.05)
+        # A figure that arranges itself has nothing outside its edges; to look for it takes another draw.
+        trimmed: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.05}
+        if figure.get_layout_engine() is not None:
+            trimmed = {}
+        figure.savefig(sink, format="png", dpi=dpi, facecolor="white", **trimmed)
     small = io.BytesIO()
     with Image.open(sink) as image:
         image.convert("RGB").quantize(64, dither=Image.Dither.NONE).save(small, "png", optimize=True)

@@ -46,7 +46,8 @@ class Pictures:
         -------
         bytes
         """
-        draw = partial(estimates_picture, scene.estimates, dpi=dpi)
+        frame = scene.estimates
+        draw = partial(estimates_picture, frame[frame["metric"].isin(list(scene.drawn))], dpi=dpi)
         return self._once("estimates", dpi, scene.asked, draw)
 
     def timeline(self, scene: Scene, *, dpi: int = SIZES["timeline"][0]) -> bytes:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 #: Rows of the list of runs that are seen at once.
 PAGE = 10
+#: Metrics and rows (levels and differences) of the figure: a larger one is slow to draw and too long to read.
+_MOST_DRAWN = 8
+_MOST_ROWS = 96
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -37,8 +40,10 @@ class Scene:
         The rows to show, metric by metric; ratios are left to the frame.
     stands_on : dict
         What stands beside each number: (metric, kind, arm) -> runs used, discarded, left out.
+    drawn : tuple of str
+        Metrics that stand in the figure: the first ones.
     notes : tuple of str
-        How the estimates were made, and the filter.
+        How the estimates were made, the filter, and which metrics are drawn where not all are.
     runs : tuple of RunRow
         Runs behind the estimate that is picked out; all pages.
     about_runs : str
@@ -52,6 +57,7 @@ class Scene:
     estimates: pd.DataFrame
     groups: tuple[tuple[Row, ...], ...]
     stands_on: dict[tuple[str, str, str], str]
+    drawn: tuple[str, ...]
     notes: tuple[str, ...]
     runs: tuple[RunRow, ...]
     about_runs: str
@@ -92,16 +98,19 @@ def compose(study: Study, view: View) -> Scene:
     rows = [row for row in read_rows(frame) if row.kind != "ratio"]
     left_out = study.left_out_by_arm(view)
     runs = tuple(study.runs(view))
+    groups = tuple(
+        tuple(row for row in rows if row.metric == metric)
+        for metric in dict.fromkeys(row.metric for row in rows)
+    )
+    drawn = _drawn(groups)
     return Scene(
         view=view,
         title=_title(study),
         estimates=frame,
-        groups=tuple(
-            tuple(row for row in rows if row.metric == metric)
-            for metric in dict.fromkeys(row.metric for row in rows)
-        ),
+        groups=groups,
         stands_on={key(row): _stands_on(row, left_out) for row in rows},
-        notes=(*noted(frame), *estimates_caption(rows, drawn=False)),
+        drawn=drawn,
+        notes=(*noted(frame), *estimates_caption(rows, drawn=False), *_not_drawn(groups, drawn)),
         runs=runs,
         about_runs=_about(view, runs),
         run=_run(study, view),
@@ -118,6 +127,17 @@ def _title(study: Study) -> str:
     used = sum(run.eligible for run in recs)
     names = ", ".join(dict.fromkeys(str(about["name"]) for about in recs.studies)) or "nothing"
     return f"{names}: {used:,} of {words.count(len(recs), 'run')} eligible"
+
+
+def _drawn(groups: tuple[tuple[Row, ...], ...]) -> tuple[str, ...]:
+    fit = max(1, _MOST_ROWS // max((len(group) for group in groups), default=1))
+    return tuple(group[0].metric for group in groups[: min(fit, _MOST_DRAWN)])
+
+
+def _not_drawn(groups: tuple[tuple[Row, ...], ...], drawn: tuple[str, ...]) -> list[str]:
+    if len(drawn) == len(groups):
+        return []
+    return [f"In the figure: the first {len(drawn)} of {len(groups)} metrics. The one that is saved has all."]
 
 
 def _stands_on(row: Row, left_out: dict[str, int]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -22,6 +23,8 @@ _NAMES = ["arm", "estimate", "interval", "", "stands on", "doubts"]
 _RUNS = ["run", "arm", "block", "value", "", "state"]
 #: A timeline's share of the room for pictures, base64 characters.
 _TIMELINE_BYTES = 60_000
+#: The share of the tables of estimates, characters.
+_TABLES_BYTES = 70_000
 
 
 @never_raises
@@ -41,18 +44,19 @@ def static_bundle(explorer: Explorer, *, figures: bool = True) -> Bundle:
         ``text/plain``, ``text/html`` and, with figures and data, ``image/png``.
     """
     scene = explorer.scene
-    parts = [_estimates(scene, rows) for rows in scene.groups]
+    parts, unlisted = _listed([_estimates(scene, rows) for rows in scene.groups])
     later = [_runs(scene)] if scene.runs else []
     timeline = ""
     if scene.run is not None:
         title, lines = pieces.run_head(scene.run)
         timeline = _timeline(explorer) if figures else ""
         later += [_heading(title), markup.notes(lines), timeline, pieces.run_tables(scene.run, events=False)]
-    room = MOST_BYTES - 12_000 - sum(map(len, [*parts, *later, *scene.notes]))
+    notes = [*scene.notes, *unlisted]
+    room = MOST_BYTES - 12_000 - sum(map(len, [*parts, *later, *notes]))
     picture = _fitting("estimates", explorer, room) if figures and scene.groups else ""
     if picture:
         parts.append(_image(picture, "figure of the estimates"))
-    html = markup.card(scene.title, [*parts, markup.notes(scene.notes), *later])
+    html = markup.card(scene.title, [*parts, markup.notes(notes), *later])
     bundle = {"text/plain": text(scene), "text/html": html}
     return {**bundle, "image/png": picture} if picture else bundle
 
@@ -92,6 +96,13 @@ def _plain(scene: Scene, row: RunRow) -> list[str]:
 def _more(scene: Scene) -> list[str]:
     last = scene.first + len(scene.page)
     return [f"Runs {scene.first + 1} to {last} of {len(scene.runs)}."] if len(scene.runs) > PAGE else []
+
+
+def _listed(tables: list[str]) -> tuple[list[str], list[str]]:
+    """Take the tables that leave room for a figure, and say how many do not."""
+    n = max(1, sum(end <= _TABLES_BYTES for end in itertools.accumulate(map(len, tables))))
+    unlisted = len(tables) - n
+    return tables[:n], [f"{unlisted:,} more metrics are in the frame."] if unlisted > 0 else []
 
 
 def _estimates(scene: Scene, rows: Sequence[Row]) -> str:

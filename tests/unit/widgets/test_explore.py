@@ -262,6 +262,20 @@ def test_the_card_has_figures_inside_and_no_widget(view: Explorer) -> None:
     assert len(html) < 200_000
 
 
+def test_of_many_metrics_the_figure_and_the_card_hold_the_first(recs: al.Recordings) -> None:
+    view = explore(recs, *(dataclasses.replace(P90, name=f"p{n}", p=n / 100) for n in range(40, 90)))
+    view.look(view.view.but(metrics=tuple(view.study.metrics)[:50]))
+    assert view.scene.drawn == tuple(f"p{n}" for n in range(40, 48))
+    bundle = view._repr_mimebundle_()
+    check(bundle)
+    assert view.scene.notes[-1] == "In the figure: the first 8 of 50 metrics. The one that is saved has all."
+    assert "more metrics are in the frame" in bundle["text/html"] and "<img" in bundle["text/html"]
+    assert len(view.estimates["metric"].unique()) == 50 and view.code().count("al.Metric") == 50
+    view.show(metrics=("p40", "p41"))
+    assert view.scene.drawn == ("p40", "p41")
+    assert not any("In the figure" in note for note in view.scene.notes)
+
+
 def test_names_are_text(tmp_path: Path) -> None:
     from agentlab.testing.recordings import SyntheticArm
 
