@@ -17,7 +17,7 @@ import httpx
 import psutil
 import pytest
 
-from agentlab import Gateway, Pin, Price, ScriptedModel, Step
+from agentlab import Gateway, Pin, Price, PromptCache, ScriptedModel, Step
 from agentlab.errors import ConfigError, RecordingError
 from agentlab.gateway import Fault, book
 from agentlab.gateway.admission import Asked
@@ -167,6 +167,33 @@ async def test_a_calibrated_bound_counts_what_was_counted_before_and_the_rest_by
         rest = inputs[1] - first["input_total_tokens"]
         assert inputs[1] == hard[1] if bound == "hard" else 100 < rest < 300  # its own keys are in it
         assert D(second["measured_usd"]) < D(second["reserved_usd"])
+
+
+@pytest.mark.parametrize(("first", "second"), [("1h", "5m"), ("5m", "5m"), ("1h", "1h")])
+async def test_each_write_to_a_cache_is_charged_by_its_lifetime(first: str, second: str) -> None:
+    def said(text: str, ttl: str) -> list[dict[str, Any]]:
+        return [{"type": "text", "text": text, "cache_control": {"type": "ephemeral", "ttl": ttl}}]
+
+    model = ScriptedModel(
+        [Step(text="abcd" * 5)], match="rule", side=None, cache=PromptCache(rule="anthropic")
+    )
+    price = Price(3, 15, "0.3", "3.75", 6)
+    asked = {"model": "claude-sonnet-4-5", "max_tokens": 50, "system": said("abcd" * 2000, first)}
+    asked["messages"] = [{"role": "user", "content": said("efgh" * 1500, second)}]
+    async with Gateway(model, price=price, budget_usd=1) as live, agent(live) as http:
+        for _ in range(2):
+            reply = await http.post(live.base_url("messages") + "/v1/messages", json=asked)
+            assert reply.status_code == 200
+        await live.sync()
+        wrote, read = live.requests
+    hour = {"1h5m": range(2000, 2100), "5m5m": range(1), "1h1h": range(3500, 3600)}[first + second]
+    counts = wrote["usage"]["cache_creation"]
+    assert counts["ephemeral_1h_input_tokens"] in hour and 3500 < sum(counts.values()) < 3600
+    fresh, output = wrote["usage"]["input_tokens"], 5
+    dear = counts["ephemeral_5m_input_tokens"] * D("3.75") + counts["ephemeral_1h_input_tokens"] * 6
+    assert D(wrote["measured_usd"]) == (fresh * 3 + dear + output * 15) / 10**6
+    cheap = sum(counts.values()) * D("0.3")
+    assert D(read["measured_usd"]) == (fresh * 3 + cheap + output * 15) / 10**6
 
 
 async def test_eight_at_once_never_pass_the_budget() -> None:

@@ -212,14 +212,14 @@ def test_each_answer_that_is_asked_for_may_be_as_long_as_the_cap() -> None:
     assert float_.hold.usd - three.hold.usd < D("0.00001")  # its two bytes more
 
 
-def test_a_cache_for_an_hour_is_reserved_at_its_price() -> None:
+@pytest.mark.parametrize(("ttl", "rate"), [(None, "1.25"), ("5m", "1.25"), ("1h", "2")])
+def test_a_cache_write_is_reserved_at_the_price_of_its_lifetime(ttl: str | None, rate: str) -> None:
+    marker = {"type": "ephemeral"} | ({} if ttl is None else {"ttl": ttl})
+    system = [{"type": "text", "text": "s", "cache_control": marker}]
     desk = Desk(Gateway(MODEL, price=PRICE))
-    path_body = {**ASKS["messages"][1], "max_tokens": 1}
-    system = [{"type": "text", "text": "s", "cache_control": {"type": "ephemeral", "ttl": "1h"}}]
-    plain, hour = (desk.ask("messages", {**path_body, "system": told}).reserved for told in ("s", system))
-    assert plain is not None and hour is not None
-    assert plain.hold.usd == ((len(plain.body) + UNSEEN) * D("1.25") + 10) / 10**6
-    assert hour.hold.usd == ((len(hour.body) + UNSEEN) * D(2) + 10) / 10**6
+    reserved = desk.ask("messages", {**ASKS["messages"][1], "max_tokens": 1, "system": system}).reserved
+    assert reserved is not None
+    assert reserved.hold.usd == ((len(reserved.body) + UNSEEN) * D(rate) + 10) / 10**6
 
 
 @each_dialect
