@@ -10,13 +10,12 @@ from decimal import Decimal
 from typing import Any
 
 from ..errors import ConfigError
+from .book import EXACT
 from .checks import given, integer
 
 Money = Decimal | float | str
 
 _MILLION = 1_000_000
-# Sums are never below what is billed, whatever their length.
-_EXACT = decimal.Context(prec=60, rounding=decimal.ROUND_CEILING)
 # Published prices lie between 0.0011 (cached input) and 600 (output) USD per million tokens: what is
 # far outside was meant per token, or multiplied by a million once too often.
 _LOWEST, _HIGHEST = Decimal("0.001"), Decimal(10_000)
@@ -261,8 +260,8 @@ def _sum(*parts: tuple[int, Decimal]) -> Decimal:
     total = Decimal(0)
     for n_tokens, price in parts:
         if n_tokens:
-            total = _EXACT.add(total, _EXACT.multiply(Decimal(n_tokens), price))
-    return _EXACT.divide(total, Decimal(_MILLION))
+            total = EXACT.add(total, EXACT.multiply(Decimal(n_tokens), price))
+    return EXACT.divide(total, Decimal(_MILLION))
 
 
 def money(owner: str, name: str, value: object) -> Decimal:
