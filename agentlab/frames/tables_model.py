@@ -163,7 +163,12 @@ REQUESTS = Table(
         ),
         Column("reserved_usd", "Float64", "What it could cost at most.", source=f"{_G} request.begin"),
         Column("uncertain", "boolean", "Its reservation is kept.", source=f"{_G} request.end"),
-        Column("bound", "string", "How it was reserved: hard, calibrated.", source=f"{_G} request.begin"),
+        Column(
+            "bound",
+            "string",
+            "How its input was bounded: hard (its bytes), calibrated (what was counted before it, and bytes).",
+            source=f"{_G} request.begin",
+        ),
         Column(
             "output_cap",
             "string",
