@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
-from .completing import REPORTS, completes, metrics, studies
+from .completing import REPORTS, baseline_arms, completes, metrics, studies
 from .study import Group
 from .text_table import text_table
 
@@ -45,6 +45,45 @@ def add_budgets(group: Group) -> None:
         help="an earlier study of one arm, or an old script's folder or file: what became better or worse",
     )
     completes(baseline, studies)
+    arm = group.add_argument(
+        "--baseline-arm", metavar="ARM", help="of a --baseline with several arms, the one to compare with"
+    )
+    completes(arm, baseline_arms)
+
+
+def baseline_of(options: argparse.Namespace) -> Recordings | None:
+    """Load what a study is held against.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        Parsed options of :func:`add_budgets`.
+
+    Returns
+    -------
+    Recordings or None
+        None: no baseline was named.
+
+    Raises
+    ------
+    ConfigError
+        An arm of nothing, or of that name there is none.
+    AgentlabError
+        It cannot be loaded.
+    """
+    from ..recording import load
+
+    path, arm = options.baseline, options.baseline_arm
+    if path is None:
+        if arm is not None:
+            raise ConfigError("--baseline-arm goes with --baseline STUDY")
+        return None
+    baseline = load(path)
+    if arm is None:
+        return baseline
+    if arm not in baseline.arms:
+        raise ConfigError(f"--baseline-arm {arm!r}: {path} has {', '.join(baseline.arms) or 'none'}")
+    return baseline.where(arm=arm)
 
 
 def _budget(text: str) -> tuple[str, float]:

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from ..errors import ConfigError
-from .budgets import add_budgets, against, budget_table, metrics_named, verdict_table
+from .budgets import add_budgets, against, baseline_of, budget_table, metrics_named, verdict_table
 from .completing import completes, metrics, studies
 from .outcome import FAILED, judge
 from .parser import Parser
@@ -68,11 +68,12 @@ def _run(options: argparse.Namespace) -> int:
         parser.fault(ConfigError("give --budget METRIC=NUMBER or --baseline STUDY"))
     if options.metric and options.baseline is None:
         parser.fault(ConfigError("--metric goes with --baseline STUDY"))
+    baseline = baseline_of(options)
     recordings = load(options.studies)
     good = True
-    if options.baseline is not None:
+    if baseline is not None:
         named = options.metric or first_metrics(Runs(recordings))
-        found = against(recordings, load(options.baseline), metrics_named(named))
+        found = against(recordings, baseline, metrics_named(named))
         print(verdict_table(found))
     if options.budget:
         checked = check(recordings, dict(options.budget))

@@ -79,6 +79,26 @@ def arms(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:  
     return [name for name in dict.fromkeys(names) if name.startswith(prefix)]
 
 
+def baseline_arms(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:  # noqa: ANN401
+    """Return the names of the arms of the baseline that is typed already.
+
+    Parameters
+    ----------
+    prefix : str
+        What is typed.
+    parsed_args : argparse.Namespace
+        What stands before it.
+    **_
+        Not looked at.
+
+    Returns
+    -------
+    list of str
+    """
+    typed: Path | None = getattr(parsed_args, "baseline", None)
+    return [name for name in _arms_of(typed) if name.startswith(prefix)] if typed else []
+
+
 def _arms_of(folder: Path) -> list[str]:
     try:
         if folder.is_file():

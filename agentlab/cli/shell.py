@@ -21,22 +21,34 @@ _OPTIONS = {
     "hold_s": "hold",
     "memory_some_avg10": "max-psi",
 }
-#: Keywords that are options of a command; those of OpenCode that are not are settings of an arm.
+#: Keywords that are options of a command; those of OpenCode and the like that are not are settings of an arm.
 _RECORD = ("to", "exists", "runs", "order", "seed", "host", "keep", "progress", "detach", "gateway", "price")
 _OPENCODE = ("model", "agent", "url", "auth", "headers", "build", "retries", "gateway")
 _SETTINGS = ("config", "plugins", "permissions", "workspace", "title", "snapshot", "version")
-_OURS = "record|OpenCode|Terminal|Quiet|Timeouts|Scenario|Gateway|report|export"
+_OURS = (
+    "record|OpenCode|AgentCLI|Reference|WebChat|Terminal|Exec|Quiet|Timeouts|Scenario|Gateway|report|export"
+    "|compare"
+)
+#: Drivers whose settings are those of an arm, and options of one that go by another name than elsewhere.
+_BY_ARM = ("OpenCode", "AgentCLI", "Reference")
+_WEBCHAT = {
+    "url": "url",
+    "directory": "dir",
+    "browser": "chrome",
+    "profile": "profile-dir",
+    "sampling_us": "sampling-interval",
+}
 
 #: A text as Python writes it.
 _TEXT = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-_LOAD = re.compile(rf"agentlab\.load\((?P<path>{_TEXT})\)")
+_LOAD = re.compile(rf"(?<![\w.])(?:agentlab\.)?load\((?P<path>{_TEXT})\)")
 _COMMAND = re.compile(
     r"(?:agentlab\.|al\.)?\b(?P<name>attach|install)"
     rf"\((?:(?P<value>{_TEXT})(?:, version=(?P<version>{_TEXT}))?|\.\.\.)\)"
 )
 _SCRIPT = re.compile(r"ScriptedModel\.load\((['\"])(?P<value>.*?)\1\)")
 _URL = re.compile(r"Gateway\((['\"])(?P<value>[^'\"]*)\1\)")
-_PAIR = r"[a-z_][a-z0-9_]*=(?:\.\.\.|SECONDS|'[^']*'|\"[^\"]*\"|[^,()]*)"
+_PAIR = r"[a-z_][a-z0-9_]*=(?:\.\.\.|SECONDS|'[^']*'|\"[^\"]*\"|\([^()]*\)|[^,()]*)"
 _CALL = re.compile(rf"\b(?P<call>{_OURS})\((?:\.\.\., )?(?P<pairs>{_PAIR}(?:, {_PAIR})*)\)")
 _KEYWORD = re.compile(
     rf"(?<![-\w])(?P<name>{'|'.join((*_RECORD, 'url', 'auth', 'headers', 'key_env'))})="
@@ -51,6 +63,8 @@ _PHRASES = {
     "Cancel or .cancel() ends it": "with --cancel it is ended",
     "The same record(...) call": "The same command",
     "run the same call again": "run the same command again",
+    "use pdf=False": "say --no-pdf",
+    "choose one with load(...).where(arm=...)": "choose one with --baseline-arm",
 }
 
 
@@ -137,8 +151,10 @@ def _call(match: re.Match[str]) -> str:
 
 def _option(call: str, name: str, value: str) -> str:
     value = "" if value == "..." else value
-    if call == "OpenCode" and name not in _OPENCODE:
+    if call in _BY_ARM and name not in _OPENCODE:
         return f"--arm NAME {name}={value}"
+    if call == "WebChat" and name in _WEBCHAT:
+        return f"--{_WEBCHAT[name]} {value}".rstrip()
     return _flag(name, value)
 
 

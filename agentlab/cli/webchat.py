@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..errors import ConfigError
-from .budgets import add_budgets
+from .budgets import add_budgets, baseline_of
 from .gateway import add_limits, gateway_of
 from .outcome import FAILED, judge
 from .parser import Parser, whole
@@ -191,7 +191,6 @@ def _size(text: str) -> tuple[int, int]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from ..recording import load
     from .webchat_end import check_output, told
 
     parser: Parser = options.parser
@@ -201,7 +200,7 @@ def _run(options: argparse.Namespace) -> int:
         check_output(options.output)
     except ConfigError as error:
         parser.fault(error)
-    baseline = None if options.baseline is None else load(options.baseline)  # before anything is measured
+    baseline = baseline_of(options)  # before anything is measured
     recordings: Recordings = recorded(options, scenario, arms, gateway, memory=options.memory)
     good = told(recordings, baseline, options, budgets_of(options))
     verdict = judge(recordings)

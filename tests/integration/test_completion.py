@@ -71,6 +71,7 @@ def offered(folder, environment, line):
         ("agentlab install o", ["opencode", "oh-my-opencode-slim", "omp"]),
         ("agentlab compare studies/cache --reference ", ["stable", "volatile"]),
         ("agentlab compare studies/cache other --reference o", ["on", "off"]),
+        ("agentlab check studies/cache --baseline other --baseline-arm o", ["on", "off"]),
         ("agentlab compare other --metric tt", ["ttft"]),
         ("agentlab compare other --metric CACHE_", ["CACHE_HIT_RATE", "CACHE_REPORT"]),
         (

@@ -111,7 +111,7 @@ def _check_app(driver: WebChat) -> None:
         return
     if driver.url is None:
         raise ConfigError(
-            f"WebChat(page={driver.shown.name!r}): give url=, the address of the app, e.g. "
+            f"WebChat(page={driver.shown.name!r}, url=...): give the address of the app, e.g. "
             "'http://localhost:3000'"
         )
     if driver.gateway is not None:

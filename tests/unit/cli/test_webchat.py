@@ -110,7 +110,7 @@ def test_several_presets_are_arms_and_memory_is_asked_for(recorded):
         ([*SCRIPTED, "--budget", "TBT=nan"], "METRIC=NUMBER"),
         ([*SCRIPTED, "--budget", "TBTT=5"], "no metric 'TBTT'"),
         ([*SCRIPTED, "--budget-longest", "abc"], "give a number"),
-        ([*SCRIPTED, "--sampling-interval", "7"], "sampling_us=7"),
+        ([*SCRIPTED, "--sampling-interval", "7"], "--sampling-interval 7"),
         ([*SCRIPTED, "--session", "s"], "session"),
         (["--page", "openchamber", *SCRIPTED], "exclude each other"),
     ],
@@ -199,8 +199,20 @@ def test_check_on_its_own(studies, capsys):
     for line in (["check", good], ["check", good, "--budget", "TBT=1", "--metric", "TBT"]):
         with pytest.raises(SystemExit):
             cli.main(line)
-    assert cli.main(["check", good, "--baseline", str(al.example("cache"))]) == 2
-    assert "of one arm" in capsys.readouterr().err
+
+
+def test_of_a_baseline_with_several_arms_one_is_chosen(capsys):
+    cache = str(al.example("cache"))
+    against = ["check", cache, "--metric", "ttft", "--baseline", cache]
+    assert cli.main(against) == 2
+    err = capsys.readouterr().err
+    assert "has volatile, stable; choose one with --baseline-arm" in err
+    assert cli.main([*against, "--baseline-arm", "stable"]) == 0
+    assert "volatile" in capsys.readouterr().out
+    assert cli.main([*against, "--baseline-arm", "stabil"]) == 2
+    assert "--baseline-arm 'stabil': " in capsys.readouterr().err
+    assert cli.main(["check", cache, "--budget", "TTFT=1", "--baseline-arm", "stable"]) == 2
+    assert "goes with --baseline STUDY" in capsys.readouterr().err
 
 
 def test_what_has_no_number_is_no_pass(studies, capsys):

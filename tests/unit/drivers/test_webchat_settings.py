@@ -27,7 +27,7 @@ def chamber(**settings: Any) -> al.WebChat:  # noqa: ANN401
     [
         ({"page": "openchambr"}, "Did you mean 'openchamber'"),
         ({"page": "http://x:1"}, "goes into url="),
-        ({"page": MINE}, "give url="),
+        ({"page": MINE}, "give the address of the app"),
         ({"preset": "lite"}, "Did you mean 'light'"),
         ({"viewport": (1600,)}, "width and height"),
         ({"viewport": "1600x1000"}, "width and height"),
