@@ -7,10 +7,12 @@ inside Base64; what looks like a secret (bearer tokens, API keys, passwords in U
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any, cast
 
@@ -19,6 +21,10 @@ from .errors import ConfigError
 MASK = "<redacted>"
 _MIN_BASE64 = 6  # bytes; the Base64 of fewer would match ordinary words
 _MIN_HEAD = 8  # characters; a secret cut off at the end of an excerpt is known from so many
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 4
+_SHORT.maxstring, _SHORT.maxother = 80, 2000
 
 _NAME = (
     r"(?<![A-Za-z0-9])([A-Za-z0-9_.-]{0,40}"
@@ -205,6 +211,46 @@ def redact_data(data: object) -> Any:  # noqa: ANN401
     {'apiKey': '<redacted>', 'max_tokens': 5}
     """
     return Redactor().redact_data(data)
+
+
+def shown(settings: Any) -> str:  # noqa: ANN401
+    """Show a dataclass by what was given: without defaults and secrets, long texts and lists cut.
+
+    What a notebook shows is shared, and a cell must not end with a key or a megabyte.
+
+    Parameters
+    ----------
+    settings : dataclass instance
+        Made with ``repr=False``; this is its ``__repr__``.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from agentlab import Scenario
+    >>> Scenario("hello", turns=["Say hello."] * 100)
+    Scenario(name='hello', turns=['Say hello.', 'Say hello.', 'Say hello.', 'Say hello.', ...] of 100)
+    """
+    return f"{type(settings).__name__}({', '.join(f'{name}={text}' for name, text in _given(settings))})"
+
+
+def _given(settings: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        made = field.default_factory
+        default = field.default if made is dataclasses.MISSING else made()
+        if not field.repr or (type(value) is type(default) and value == default):
+            continue
+        length = ""
+        if isinstance(value, str):
+            value = redact(value)
+        elif isinstance(value, Mapping | list | tuple):
+            n = len(cast("Mapping[Any, Any] | list[Any] | tuple[Any, ...]", value))
+            length = f" of {n:,}" if n > _SHORT.maxlist else ""
+            value = redact_data(value)
+        yield field.name, _SHORT.repr(value) + length
 
 
 def _mask(secrets: list[str]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, cast
 
 from .errors import AgentlabWarning, ConfigError, did_you_mean
+from .redact import shown
 
 _PLACE = re.compile(r"\{([A-Za-z_]+)\}")
 
@@ -48,7 +49,7 @@ class Timeouts:
                 raise ConfigError(f"Timeouts({field.name}={value!r}): give a number of seconds above 0")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Scenario:
     """Describe one measured task: what is said to the agent and what makes a run usable.
 
@@ -84,6 +85,9 @@ class Scenario:
     settle_s: float = dataclasses.field(default=0.0, kw_only=True)
     tail_s: float = dataclasses.field(default=0.0, kw_only=True)
     warmup: Literal["none", "original"] = dataclasses.field(default="none", kw_only=True)
+
+    def __repr__(self) -> str:
+        return shown(self)
 
     def __post_init__(self) -> None:
         if not self.name or self.name.strip(".") == "" or any(c in self.name for c in "/\\\0\n"):

@@ -7,13 +7,13 @@ everything observed goes through ``run.emit`` and ``run.issue``, so nothing can 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ..errors import ConfigError
-from ..redact import redact, redact_data
+from ..redact import redact_data, shown
 from ..scenario import Scenario, digest
 
 if TYPE_CHECKING:
@@ -331,8 +331,7 @@ class RunsAlone:
     """
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value}" for name, value in _given(self))
-        return f"{type(self).__name__}({given})"
+        return shown(self)
 
     async def run(self, scenario: Scenario, *, to: str | Path | None = None) -> Recordings:
         """Record one run of this driver.
@@ -357,18 +356,3 @@ class RunsAlone:
         from ..engine import record  # the door upwards: drivers themselves know no engine
 
         return await record(scenario, self, runs=1, to=to, progress="none")  # pyright: ignore[reportArgumentType]
-
-
-def _given(driver: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401
-    """Yield name and value of the settings that are not the defaults; a cell must not end with a key."""
-    for field in dataclasses.fields(driver):
-        value = getattr(driver, field.name)
-        made = field.default_factory
-        default = field.default if made is dataclasses.MISSING else made()
-        if not field.repr or (type(value) is type(default) and value == default):
-            continue
-        if isinstance(value, str):
-            value = redact(value)
-        elif isinstance(value, Mapping | list | tuple):
-            value = redact_data(value)
-        yield field.name, repr(value)

@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from ..errors import ConfigError
+from ..redact import shown
 from .checks import given, integer, number
 
 _SAMPLING = ("temperature", "top_p", "max_output_tokens")
 _NAMES: set[object] = {"name", "description", "parameters"}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Pin:
     """State what every agent's requests are made to say, each in its own wire's spelling.
 
@@ -53,6 +54,9 @@ class Pin:
     tools: Sequence[Mapping[str, Any]] = ()
     sampling: Mapping[str, float] = dataclasses.field(default_factory=dict[str, float])
     empty_reasoning: bool = False
+
+    def __repr__(self) -> str:
+        return shown(self)
 
     def __post_init__(self) -> None:
         if not isinstance(given(self.system), str):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import SplitResult, urlsplit
 
 from ..errors import ConfigError, GatewayError
+from ..redact import shown
 from .admission import Admit, admit_name
 from .checks import given, integer, number
 from .pinned import Pin
@@ -27,7 +28,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 TRUST = ("SSL_CERT_DIR", "SSL_CERT_FILE")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Gateway:
     """Put a metered boundary between agents and a model.
 
@@ -109,6 +110,9 @@ class Gateway:
     pin: Pin | None = dataclasses.field(default=None, kw_only=True)
     key_env: str | None = dataclasses.field(default=None, kw_only=True)
     _open: list[Live] = dataclasses.field(default_factory=list["Live"], init=False, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return shown(self)
 
     def __post_init__(self) -> None:
         _check_upstream(self.upstream, self.key_env)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
 from ..errors import ConfigError
+from ..redact import shown
 from .actions import checked
 from .checks import given, integer, number
 
@@ -64,7 +65,7 @@ class Fault:
             number("Fault", "retry_after_s", self.retry_after_s)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Step:
     """Describe one reply of a scripted model.
 
@@ -125,6 +126,9 @@ class Step:
     finish: str | None = None
     fault: Fault | Mapping[str, Any] | str | None = None
     when: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
+
+    def __repr__(self) -> str:
+        return shown(self)
 
     def __post_init__(self) -> None:
         for name in ("text", "reasoning"):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import agentlab as al
 from agentlab.errors import ConfigError
 from agentlab.redact import MASK, Redactor, redact, redact_data
 
@@ -171,3 +172,27 @@ def test_a_hostile_text_costs_linear_time(piece: str) -> None:
     began = time.process_time()
     redact_data(piece * (200_000 // len(piece)))
     assert time.process_time() - began < 2
+
+
+class TestShown:
+    def test_settings_are_shown_by_what_was_given(self):
+        assert repr(al.Scenario("a", turns=["hi"])) == "Scenario(name='a', turns=['hi'])"
+        assert repr(al.Step(text="hi", usage=None)) == "Step(text='hi', usage=None)"
+
+    @pytest.mark.parametrize(
+        "huge",
+        [
+            al.Scenario("a", turns=["x" * 10**6] * 3),
+            al.Scenario("a", turns=["short"] * 10**4),
+            al.OpenCode("lab/m", config={"a": {"b": ["x" * 10**6] * 9}}, system="y" * 10**6),
+            al.Step(text=["x" * 10**5] * 99, tools=[("read", {"path": "x" * 10**5})] * 99),
+            al.Gateway(al.ScriptedModel([al.Step(text="x" * 10**6)])),
+            al.Pin(system="x" * 10**6),
+        ],
+        ids=lambda one: type(one).__name__,
+    )
+    def test_however_much_that_is(self, huge):
+        assert len(repr(huge)) < 1000
+
+    def test_how_many_there_are_is_said(self):
+        assert repr(al.Scenario("a", turns=["hi"] * 1234)).endswith(", ...] of 1,234)")
