@@ -74,7 +74,8 @@ class Refusal:
         ``"balance"``, ``"ledger"``, ``"limit"``, ``"tools"``, ``"admission"``, ``"price"`` or ``"budget"``;
         ``"invalid_body: ..."``, ``"upstream_unreachable: ..."`` and the like, with what happened.
     message : str
-        What the agent is told beside it; no evidence.
+        What the agent is told beside its code; no evidence. Without numbers and words of broken connections:
+        by these, whatever the status, OpenCode takes an error for one that is worth another try.
     """
 
     reason: str
@@ -91,7 +92,7 @@ class Refusal:
         return _ENDINGS.get(self.code)
 
     def __str__(self) -> str:
-        return f"{self.reason}: {self.message}" if self.message else self.reason
+        return f"{self.code}: {self.message}" if self.message else self.reason
 
 
 _ENDINGS = {
@@ -177,13 +178,13 @@ class Admission:
         Refusal or None
         """
         if self._most_total is not None and self._total >= self._most_total:
-            return Refusal("limit", f"{self._most_total} requests were made through this gateway")
+            return Refusal("limit", "all requests of this gateway were made")
         if owner.warm_up:
             return None
         if self._most is not None and self._sent.get(owner.run_id, 0) >= self._most:
-            return Refusal("limit", f"{self._most} requests were made")
+            return Refusal("limit", "all requests of the run were made")
         if self._seconds is not None and self._run_s(owner, t) > self._seconds:
-            return Refusal("limit", f"{self._seconds:g} s are over")
+            return Refusal("limit", "the time of the run is over")
         return None
 
     def unfit(

@@ -198,9 +198,8 @@ class Server:
         except Exception as error:  # e.g. of a cache rule of the user's
             if not isinstance(error, AgentlabError):
                 traceback.print_exc()
-            why = Refusal(
-                f"gateway_error: {error if isinstance(error, AgentlabError) else type(error).__name__}"
-            )
+            what = error if isinstance(error, AgentlabError) else type(error).__name__
+            why = Refusal(f"gateway_error: {what}", "what happened stands in its evidence")
             if exchange.status is None:
                 await refuse(call.wire, call.dialect, exchange, why)
             else:

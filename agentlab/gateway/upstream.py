@@ -95,7 +95,7 @@ class ProviderUpstream:
         except Unreachable as error:
             away = time.monotonic() - self._reached_s < _PATIENCE_S
             code, status = ("upstream_away", 502) if away else ("upstream_unreachable", 400)
-            why = Refusal(f"{code}: {error}")
+            why = Refusal(f"{code}: {error}", "nobody answers at the provider's address")
             await refuse(call.wire, call.dialect, call.exchange, why, status=status)
         except Lost:
             await _lost(call)
@@ -116,7 +116,7 @@ async def _back(call: Call, reply: Reply, *, drop_usage: bool) -> None:
     if not 200 <= reply.status < 300:
         message = f"the provider answered with HTTP {reply.status}"
         if reply.status < 400:
-            why = Refusal(f"upstream_redirect: {message}")
+            why = Refusal(f"upstream_redirect: {message}", "the provider's address leads elsewhere")
             await refuse(call.wire, call.dialect, call.exchange, why)
             return
         call.exchange.status, call.exchange.fault = reply.status, "status"

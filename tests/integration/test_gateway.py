@@ -334,7 +334,9 @@ async def test_a_cache_rule_of_ones_own_is_found_by_name(
         client(live) as http,
     ):
         reply = await http.post("/chat/completions", json=body())
-        assert reply.status_code == 400 and "boundary" in reply.text
+        await live.sync()
+        assert reply.status_code == 400 and "gateway_error" in reply.text
+        assert "gave the boundary 1000000000" in live.requests[0]["reason"]
         await live.sync()
         assert live.requests[0]["reason"].startswith("gateway_error")
 

@@ -10,6 +10,7 @@ import socket
 import statistics
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any, Literal
 
 import httpx
@@ -256,15 +257,19 @@ async def test_the_token_in_a_query_stays_here_however_it_is_spelled() -> None:
         ("http://no-such-host.invalid/v1", "the name of the host is not known"),
     ],
 )
-async def test_nobody_at_the_providers_address_is_said_at_once_and_costs_nothing(url: str, why: str) -> None:
+async def test_nobody_at_the_providers_address_is_said_at_once_and_costs_nothing(
+    url: str, why: str, tmp_path: Path
+) -> None:
     async with Gateway(url, price=Price(3, 15), budget_usd=1) as live, agent(live) as http:
-        await live.begin("r1", "a", "/dev/null")
+        await live.begin("r1", "a", tmp_path / "gateway.jsonl")
         reply = await http.post("/chat/completions", json=BODY)
         await live.sync()
-        ledger, endings = live.ledger, live.endings
+        ledger, endings, request = live.ledger, live.endings, live.requests[0]
     assert reply.status_code == 400, "no agent asks again"
     assert reply.json()["error"]["type"] == "invalid_request_error"
-    assert f"upstream_unreachable: {why}" in reply.json()["error"]["message"]
+    assert "upstream_unreachable: nobody answers" in reply.json()["error"]["message"]
+    assert why not in reply.text, "OpenCode asks again when it reads of a connection"
+    assert request["reason"] == f"upstream_unreachable: {why}"
     assert ledger.charged_usd == ledger.uncertain == ledger.reserved_usd == 0
     assert ledger.refused == {"upstream_unreachable": 1} and ledger.halted is None
     assert endings == {"r1": "upstream"}
@@ -285,7 +290,9 @@ async def test_an_address_that_swallows_connections_is_given_up() -> None:
             began = time.monotonic()
             reply = await http.post("/chat/completions", json=BODY, timeout=30)
             assert 9 < time.monotonic() - began < 15
-    assert reply.status_code == 400 and "no connection within 10 s" in reply.text
+            await live.sync()
+            assert live.requests[0]["reason"] == "upstream_unreachable: no connection within 10 s"
+    assert reply.status_code == 400
 
 
 async def test_a_provider_that_has_answered_may_be_away_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from agentlab import Fault, Gateway, Price, Recordings, Scenario, Step, Timeouts
-from agentlab.errors import AgentlabError
+from agentlab import Fault, Gateway, Price, Recordings, Scenario, Step, Timeouts, record
+from agentlab.errors import AgentlabError, UpstreamError
 from agentlab.gateway.book import read
 
 from .agent_studies import (
+    ALL,
     TASK,
     TASK_STEPS,
     TIMEOUTS,
@@ -32,12 +34,8 @@ FAULTS = {
 }
 #: Agents that take a stream that ends cleanly, but without its final event, for a whole answer.
 DECEIVED = {("pi", "cut"), ("gemini_cli", "cut")}
-CASES = [
-    *[(name, fault) for name in ("codex", "claude_code") for fault in FAULTS],
-    *[("pi", fault) for fault in ("500", "cut", "reset")],
-    *[("gemini_cli", fault) for fault in ("429", "cut")],
-]
-SLOW = [("cline", "cut"), ("mini_swe_agent", "500"), ("opencode", "500"), ("opencode", "cut")]
+CASES = [(name, fault) for name in ("codex", "claude_code", "pi", "gemini_cli") for fault in FAULTS]
+SLOW = [("cline", "cut"), ("mini_swe_agent", "500"), *[("opencode", fault) for fault in FAULTS]]
 PRICE = Price(3, 15)
 
 
@@ -89,11 +87,18 @@ def test_slow_agents_too(broken_runs):
     _, mini = _run(broken_runs, "mini_swe_agent 500")
     assert mini.runs.iloc[0]["result_reason"] == "http_500"
     assert len(mini.requests) == 2, "retries are off"
-    _, opencode = _run(broken_runs, "opencode 500")
+
+
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault != "cut"])
+def test_opencode_asks_again_and_it_is_seen(broken_runs, fault):
+    _, opencode = _run(broken_runs, f"opencode {fault}")
     assert opencode.runs.iloc[0]["result"] == "answered", "its own retry, which cannot be switched off"
     assert opencode.requests["attempt"].max() == 2
     assert opencode.issues["code"].tolist() == ["retry"], "seen by the gateway alone"
     assert not opencode.runs.iloc[0]["eligible"]
+
+
+def test_opencode_goes_on_with_half_a_call_and_is_not_believed(broken_runs):
     _, deceived = _run(broken_runs, "opencode cut")
     assert deceived.runs.iloc[0]["result"] == "answered", "half of a call was called invalid, and it went on"
     assert deceived.issues[["code", "detail"]].values.tolist() == [
@@ -101,23 +106,53 @@ def test_slow_agents_too(broken_runs):
     ]
 
 
-@pytest.mark.parametrize(("name", "fault"), CASES)
+@pytest.mark.parametrize(("name", "fault"), [*CASES, *SLOW])
 def test_money_is_settled(broken_runs, name, fault):
     """Whole replies exactly; a broken one keeps its reservation unless the provider refused it."""
     _, recs = _run(broken_runs, f"{name} {fault}")
     requests = recs.requests
     assert requests["charged_usd"].notna().all()
-    uncertain = requests["uncertain"].tolist()
-    assert not uncertain[0]
-    assert bool(uncertain[1]) == (fault != "429")
-    assert recs.runs.iloc[0]["charged_usd"] >= requests["charged_usd"].iloc[0]
+    kept = requests[requests["uncertain"]]
+    assert kept["http_status"].tolist() == ([] if fault == "429" else [500 if fault == "500" else 200])
+    assert (requests["cost_usd"].isna() == requests["uncertain"]).all()
+    assert recs.runs.iloc[0]["charged_usd"] == pytest.approx(requests["charged_usd"].sum())
 
 
-@pytest.mark.parametrize("name", ["codex", "claude_code"])
-def test_a_budget_that_is_reached_ends_the_run(real_agents, tmp_path, name):
+@pytest.mark.parametrize(("name", "dialect"), [("pi", "chat"), ("gemini_cli", "gemini")])
+def test_a_providers_cut_reaches_the_agent_as_a_reset(real_agents, tmp_path, monkeypatch, name, dialect):
+    """Those that take a clean end for a whole answer would else carry out half of a call."""
+    arms = {name: agent(name, tmp_path / "workspace")}
+
+    async def study() -> Recordings:
+        async with Gateway(broken(FAULTS["cut"][0])) as provider:
+            monkeypatch.setenv("LAB_KEY", provider.token)
+            gateway = Gateway(provider.base_url(dialect), key_env="LAB_KEY", price=PRICE)
+            scenario = Scenario("cut", turns=[TASK], timeouts=TIMEOUTS)
+            return await record(
+                scenario, arms, runs=1, to=tmp_path / "s", gateway=gateway, host="inline", progress="none"
+            )
+
+    recs = asyncio.run(study())
+    assert recs.runs["result_reason"].tolist() == ["cut"], "the agent itself says that it failed"
+    assert recs.requests["fault"].tolist()[-1] == "cut"
+    assert recs.requests["uncertain"].tolist() == [False, True]
+    assert recs.tools["name"].count() == 1, "no half of a call was carried out"
+
+
+@pytest.mark.parametrize(
+    ("name", "budget"),
+    [
+        ("codex", "0.21"),
+        ("claude_code", "0.21"),
+        ("pi", "0.06"),
+        ("opencode", "0.17"),
+        ("gemini_cli", "0.23"),
+    ],
+)
+def test_a_budget_that_is_reached_ends_the_run(real_agents, tmp_path, name, budget):
     flags = ["--tools", "Read,Edit,Bash"] if name == "claude_code" else []
     arm = agent(name, tmp_path / "workspace", flags=flags, max_output_tokens=2000)
-    budget = Decimal("0.21")
+    budget = Decimal(budget)
     gateway = Gateway(scripted(), price=PRICE, budget_usd=budget, bound="hard", max_output_tokens=2000)
     error, run = stopped(Scenario("budget", turns=[TASK], timeouts=TIMEOUTS), arm, tmp_path / "s", gateway)
     assert isinstance(error, AgentlabError)
@@ -142,6 +177,32 @@ def test_an_agent_that_is_killed_is_told_from_one_that_answers(real_agents, tmp_
     assert set(rows["result_reason"]) == {"signal_9"}
     assert set(rows["exit_code"]) == {-9}
     assert set(recs.issues["code"]) == {"turn_error"}
+
+
+def test_an_agent_that_is_killed_in_mid_stream_keeps_its_reservation(real_agents, tmp_path):
+    command = 'setsid sh -c "sleep 1; kill -9 $PPID" >/dev/null 2>&1 & echo started'
+    kill = Step(actions=[{"do": "run", "command": command}])
+    model = scripted([TASK_STEPS[0], kill, Step(text="word " * 1000, tokens_per_s=50)])
+    arms = {name: agent(name, tmp_path / "workspace") for name in ALL}
+    scenario = Scenario("killed", turns=[TASK], timeouts=TIMEOUTS)
+    recs = recorded(scenario, arms, tmp_path, gateway=Gateway(model, price=PRICE, budget_usd=20))
+    assert set(recs.runs["result_reason"]) == {"signal_9"} and len(recs.runs) == len(ALL)
+    assert set(recs.issues["code"]) == {"turn_error"}, "nothing was left running"
+    left = recs.requests[recs.requests["fault"] == "client_gone"]
+    assert set(left["arm"]) == set(ALL) and left["uncertain"].all()
+    assert recs.requests[recs.requests["uncertain"]]["request"].count() == len(ALL)
+
+
+@pytest.mark.parametrize("name", ["codex", "opencode", "gemini_cli"])
+def test_a_dead_provider_is_told_at_once(real_agents, tmp_path, name):
+    gateway = Gateway("http://127.0.0.1:9/v1", price=PRICE, budget_usd=5)
+    scenario = Scenario("dead", turns=[TASK], timeouts=TIMEOUTS)
+    error, run = stopped(scenario, agent(name, tmp_path / "workspace"), tmp_path / "s", gateway)
+    assert isinstance(error, UpstreamError) and "connection refused" in str(error)
+    assert last(run, "result")["reason"] == "upstream_unreachable"
+    ends = [event for event in events(run, "gateway.jsonl") if event["kind"] == "request.end"]
+    assert len({end["request"] for end in ends}) <= 2, "a title and the task: neither was repeated"
+    assert read(tmp_path / "s" / "part-0" / "ledger.jsonl").committed() == 0
 
 
 def test_silence_is_a_stall(real_agents, tmp_path):

@@ -326,6 +326,17 @@ def test_a_scripted_model_with_a_budget_and_no_price_is_free() -> None:
     assert Desk(Gateway(MODEL)).ask().reserved is None  # and without a budget nothing is reserved
 
 
+@pytest.mark.parametrize("cap", [{"max_requests": 500}, {"max_total_requests": 429}, {"max_seconds": 503}])
+def test_no_number_stands_in_what_an_agent_is_told(cap: dict[str, Any]) -> None:
+    """OpenCode asks again when it reads 500 in an error, whatever its status."""
+    desk = Desk(Gateway(MODEL, **cap))
+    for _ in range(cap.get("max_requests") or cap.get("max_total_requests") or 0):
+        desk.gate._admission.sent(Owner())  # pyright: ignore[reportPrivateUsage]
+    refusal = desk.ask(t=504 * S).refusal
+    assert refusal is not None and refusal.code == "limit"
+    assert not any(map(str.isdigit, str(refusal)))
+
+
 def test_functions_are_found_by_their_names() -> None:
     assert admit_name(never) == f"{__name__}:never" and load_admit("json:dumps") is json.dumps
     for wrong in ("json", "json:", ":dumps", "js on:dumps", 5, lambda _: True):
