@@ -209,6 +209,7 @@ def prepare(study: Study, exists: Exists) -> Study:
         raise ConfigError(f"{folder} is a file; choose another folder with to=")
     # A study without a run holds nothing: an arm that could not start must not block its folder.
     if file.exists() and (exists == "replace" or not any((folder / "runs").glob("*"))):
+        study.describe()  # what is wrong with an arm is said while the old study is there
         with lock(folder):
             shutil.rmtree(folder)
     if file.exists():

@@ -87,6 +87,14 @@ def test_another_study_is_refused_and_the_first_difference_named(tmp_path):
         prepare(study(tmp_path / "s"), "refuse")
 
 
+def test_an_arm_that_is_wrong_costs_no_study_that_was_to_be_replaced(tmp_path):
+    prepare(study(tmp_path / "s"), "resume")
+    write_run(tmp_path / "s", 0, "a", 0, "complete")
+    with pytest.raises(ConfigError, match="no_such_module"):
+        prepare(study(tmp_path / "s", arms={"a": "no_such_module:make"}), "replace")
+    assert (tmp_path / "s" / "runs" / "0000-a").is_dir()
+
+
 def test_replace_starts_anew_and_strange_folders_are_left_alone(tmp_path):
     prepare(study(tmp_path / "s"), "resume")
     write_run(tmp_path / "s", 0, "a", 0, "complete")
