@@ -28,7 +28,7 @@ FINDINGS: dict[str, str] = {
     "omits_requests": "it says what the gateway says of all requests but titles, or of the main chain only",
     "omits_reasoning": "its output lacks the reasoning, which is billed as output",
     "differs": "no reading agrees with the gateway",
-    "placeholder": "its input or output is 0 or 1 in every report: the source is unusable for it",
+    "placeholder": "its input or output is 0 or 1 in most reports: the source is unusable for it",
     "implausible": "its parts contradict its own input: more cached tokens than input in an inclusive source",
     "schema_unknown": "a transcript's format is not known, so nothing in it was counted",
     "no_counts": "the agent gives no counts",
@@ -251,7 +251,7 @@ def _detail(row: dict[str, Any], found: Totals | None) -> str:
     parts = [FINDINGS[row["finding"]]]
     if row["finding"] == "placeholder":
         names = [n for n in ("input", "output") if f"placeholder_{n}" in (row["flags"] or "")]
-        parts = [f"{row['source']} unusable for {' and '.join(names)}: 0 or 1 in every report"]
+        parts = [f"{row['source']} unusable for {' and '.join(names)}: 0 or 1 in most reports"]
     if found is not None and row["finding"] == "omits_requests":
         parts.append(f"input x{row['input_factor']:.3f}")
     elif row["finding"] == "omits_reasoning":

@@ -190,7 +190,7 @@ def by_itself(reports: Sequence[Report]) -> tuple[str | None, str | None]:
 
 
 def placeholders(reports: Sequence[Report], target: Target | None) -> tuple[bool, bool]:
-    """Say whether a source's input and output are only placeholders: 0 or 1 in every report.
+    """Say whether a source's input and output are placeholders: 0 or 1 in most reports, and far too few.
 
     Parameters
     ----------
@@ -206,14 +206,14 @@ def placeholders(reports: Sequence[Report], target: Target | None) -> tuple[bool
     """
     if target is None:
         return False, False
-    least = _TIMES * _PLACEHOLDER * len(reports)
-    inputs = [r.input for r in reports if r.input is not None]
-    outputs = [r.output for r in reports if r.output is not None]
     fresh = target.input if target.fresh is None else target.fresh
-    return (
-        bool(inputs) and max(inputs) <= _PLACEHOLDER and fresh >= least,
-        bool(outputs) and max(outputs) <= _PLACEHOLDER and target.output >= least,
-    )
+    return _empty([r.input for r in reports], fresh), _empty([r.output for r in reports], target.output)
+
+
+def _empty(values: Iterable[int | None], seen: int) -> bool:
+    known = [value for value in values if value is not None]
+    n_empty = sum(value <= _PLACEHOLDER for value in known)
+    return 0 < len(known) <= 2 * n_empty and seen >= _TIMES * max(len(known), sum(known))
 
 
 def _totals(reports: Sequence[Report], accumulation: str, convention: str, reasoning: str) -> Totals:

@@ -166,7 +166,7 @@ REQUESTS = Table(
         Column(
             "bound",
             "string",
-            "How its input was bounded: hard (its bytes), calibrated (what was counted before it, and bytes).",
+            "How its input was bounded: hard (its bytes), calibrated (what was counted before, and bytes).",
             source=f"{_G} request.begin",
         ),
         Column(

@@ -218,6 +218,20 @@ def test_placeholders_are_unusable_and_not_averaged_in(case: Case) -> None:
     assert pd.isna(row["input_total_tokens"]) and row["output_tokens"] == 3200
 
 
+def test_placeholders_among_counts_are_unusable_too(case: Case) -> None:
+    """The sums of a public report: 41,444 of 7,199,162 tokens of input, 183,829 of 3,208,365 of output."""
+    inputs, outputs = [7199162 - 7 * 900_000, *[900_000] * 7], [3208365 - 7 * 400_000, *[400_000] * 7]
+    told = [*zip([41437, *[1] * 7], [183825, 1, 1, 1, 1, 0, 0, 0], strict=True)]
+    for number, (seen, said) in enumerate(zip(zip(inputs, outputs, strict=True), told, strict=True)):
+        case.seen(seen[0], output=seen[1])
+        about = {"scope": "request", "source": "transcript", "message": f"m{number}"}
+        case.said(input=said[0], output=said[1], **about)
+    row = case.row()
+    assert row["finding"] == "placeholder" and {"placeholder_input", "placeholder_output"} <= flags(row)
+    assert "unusable for input and output" in row["detail"]
+    assert pd.isna(row["input_total_tokens"]) and round(1 / row["input_factor"]) == 174
+
+
 def test_few_fresh_tokens_beside_a_cache_are_no_placeholder(case: Case) -> None:
     case.seen(1, 12000, 300)
     case.said(input=1, read=12000, write=300, output=10)
