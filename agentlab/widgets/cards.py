@@ -33,6 +33,7 @@ STATES: dict[str, str] = {
     "owner_lost": "ended because its notebook or script ended; what was measured is kept",
     "deadline": "ended by its deadline; what was measured is kept",
     "failed": "ended by an error; what was measured is kept",
+    "left": "recording when this notebook was left",
 }
 
 
@@ -125,6 +126,22 @@ def _place(recs: Recordings) -> list[str]:
     return [*said, *(f"Folder {short_path(path)}" for path in recs.paths)]
 
 
+def left_card(state: Mapping[str, Any]) -> Bundle:
+    """Show how far a study was when a notebook was left; what became of it is not known there.
+
+    Parameters
+    ----------
+    state : mapping
+        As for :func:`running_card`.
+
+    Returns
+    -------
+    dict
+        ``text/plain`` and ``text/html``.
+    """
+    return running_card({**state, "status": "left"})
+
+
 @never_raises
 def running_card(state: Mapping[str, Any]) -> Bundle:
     """Show how far a study is.
@@ -167,6 +184,8 @@ def running_card(state: Mapping[str, Any]) -> Bundle:
         lines.append(f"It {alone}; agentlab.attach({str(folder)!r}) shows it.")
     if status not in ("running", "done"):
         lines.append("The same record(...) call makes the runs that are missing.")
+    if status == "left":
+        lines.append(f"agentlab.load({str(folder)!r}) reads all that was measured.")
     plain = "\n".join([title, *columns([head, *cells]), *lines])
     shown = markup.card(title, [markup.table([*head, ""], rows, right=(1, 2, 3, 5)), markup.notes(lines)])
     return {"text/plain": plain, "text/html": shown}

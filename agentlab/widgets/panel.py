@@ -6,8 +6,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ..progress import duration, reasons, until, waiting
-from .cards import running_card, short_path
-from .models import models
+from .cards import left_card, running_card, short_path
+from .twin import LiveOutput
 
 if TYPE_CHECKING:
     from ..host.running import Running
@@ -19,7 +19,7 @@ class Panel:
     """Show a study in a live notebook; a static card takes its place at the end.
 
     Widgets are made once and changed in place. A saved notebook or an export has no live widgets, so the last
-    output holds none.
+    output holds none; a notebook that was left before the end shows a card in their place.
 
     Parameters
     ----------
@@ -29,7 +29,6 @@ class Panel:
 
     def __init__(self, running: Running) -> None:
         import ipywidgets as w
-        from IPython.display import display
 
         self._running = running
         self._head, self._now = w.HTML(), w.HTML()
@@ -46,11 +45,19 @@ class Panel:
             rows.append(w.HBox([label, self._bars[name], self._counts[name]]))
         arms = w.VBox(rows, layout=w.Layout(max_height="22em", overflow="auto"))
         self._box = w.VBox([self._head, arms, w.HBox([self._cancel, self._now])])
-        self.update(running.state())
-        self._handle: Any = display(self._box, display_id=True)
+        state = running.state()
+        self._show(state)
+        self._kept = state["finished"]
+        self._output = LiveOutput(self._box, left_card(state))
 
     def update(self, state: State) -> None:
         """Show a state; only what differs is sent to the front end."""
+        self._show(state)
+        if self._kept != state["finished"]:
+            self._kept = state["finished"]
+            self._output.keep(left_card(state))
+
+    def _show(self, state: State) -> None:
         said = [
             f"<b>{state['finished']} of {state['planned']} runs</b>",
             None if state["elapsed_s"] is None else duration(state["elapsed_s"]),
@@ -68,9 +75,7 @@ class Panel:
 
     def close(self, state: State) -> None:
         """Replace the panel by a card without widgets."""
-        self._handle.update(running_card(state), raw=True)
-        for model in models(self._box):
-            model.close()
+        self._output.close(running_card(state))
 
 
 def _counts(counts: State) -> str:

@@ -129,6 +129,8 @@ def test_the_same_cell_again_and_after_a_restart(
 
     notebook.page.evaluate("async () => { await nb.sessionContext.session.kernel.restart(); }")
     wait_until(lambda: not alive(started), 5, f"nothing of it lives, but {alive(started)}")
+    notebook.output(cell).get_by_text("recording when this notebook was left").wait_for()
+    assert notebook.output(cell).locator("button.jupyter-button").is_hidden()
     *complete, last = statuses(folder)
     assert complete and set(complete) == {"complete"} and last == "cancelled"
 

@@ -46,8 +46,8 @@ class FakeRunning:
 
 
 class FakeHandle:
-    def __init__(self) -> None:
-        self.updates: list[dict[str, str]] = []
+    def __init__(self, updates: list[dict[str, str]] | None = None) -> None:
+        self.updates: list[dict[str, str]] = [] if updates is None else updates
 
     def update(self, bundle: dict[str, str], *, raw: bool) -> None:
         assert raw
@@ -57,7 +57,14 @@ class FakeHandle:
 @pytest.fixture
 def handle(monkeypatch: pytest.MonkeyPatch) -> FakeHandle:
     made = FakeHandle()
-    monkeypatch.setattr("IPython.display.display", lambda box, display_id: made)
+
+    def display(bundle: dict[str, Any], *, raw: bool, display_id: bool) -> FakeHandle:
+        assert raw and display_id
+        live = "application/vnd.jupyter.widget-view+json" in bundle
+        made.updates += [] if live else [bundle]
+        return made if live else FakeHandle(made.updates)
+
+    monkeypatch.setattr("IPython.display.display", display)
     return made
 
 
@@ -154,10 +161,22 @@ def test_at_the_end_a_card_without_widgets_takes_its_place(handle: FakeHandle, r
     before = set(_instances)
     panel = Panel(running)
     panel.close(state("cancelled"))
-    (bundle,) = handle.updates
+    left, bundle, kept = handle.updates
+    assert "recording when this notebook was left" in left["text/plain"] and kept == {}
     assert set(bundle) == {"text/plain", "text/html"}
     assert "cancelled" in bundle["text/plain"]
     assert set(_instances) == before  # layouts and styles too
+
+
+def test_a_notebook_that_is_left_says_how_far_it_was(panel: Panel, handle: FakeHandle) -> None:
+    (first,) = handle.updates
+    assert "a: recording when this notebook was left, 0 of 4 runs" in first["text/plain"]
+    panel.update(state())
+    panel.update(state(elapsed_s=76.0))
+    *_, last = handle.updates
+    assert len(handle.updates) == 2  # once a run
+    assert "2 of 4 runs" in last["text/html"] and "agentlab.load(&#x27;studies/a&#x27;)" in last["text/html"]
+    assert "The same record(...) call makes the runs that are missing." in last["text/plain"]
 
 
 def test_many_arms_scroll(running: FakeRunning, handle: FakeHandle) -> None:
