@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import os
 import sys
@@ -152,6 +153,7 @@ class Live:
         self._life = str(ready["life"])
         self._account, self._priced, self._budget = account, priced, budget_usd
         self._final: LedgerState | None = None
+        self._halted: str | None = None  # of a ledger that cannot be written it is not in the file
 
     def __repr__(self) -> str:
         return f"<gateway at {self._url}, pid {self.pid}{', closed' if self._closed is not None else ''}>"
@@ -188,13 +190,14 @@ class Live:
         return self._final if self._final is not None else self._ledger(running=True)
 
     def _ledger(self, *, running: bool) -> LedgerState:
-        return read(self._files[0].with_name("ledger.jsonl")).state(
+        state = read(self._files[0].with_name("ledger.jsonl")).state(
             self._account,
             life=self._life,
             running=running,
             priced=self._priced,
             budget=self._budget,
         )
+        return dataclasses.replace(state, halted=state.halted or self._halted)
 
     @property
     def requests(self) -> list[dict[str, Any]]:
@@ -320,7 +323,7 @@ class Live:
                 raise GatewayError(f"{error}{_tail(self._stderr)}") from error
         if not answer.get("ok"):
             raise GatewayError(f"the gateway refused an order: {answer.get('error')}")
-        self.refused, self.endings = answer["refused"], answer["endings"]
+        self.refused, self.endings, self._halted = answer["refused"], answer["endings"], answer["halted"]
         if answer["failed"]:
             raise RecordingError(
                 f"the gateway could not write its lines ({answer['failed']}): look at the disk and the folder"

@@ -240,7 +240,7 @@ class Server:
         dict
             The acknowledgement: ``ok``; ``open`` = requests of the run before that are still open;
             ``failed`` = why lines could not be written; ``refused`` = 403s by what was wrong; ``endings`` =
-            what ended which run.
+            what ended which run; ``halted`` = why nothing more is admitted.
         """
         try:
             order = json.loads(line)
@@ -263,6 +263,7 @@ class Server:
             "failed": self._journal.failed,
             "refused": self._refused,
             "endings": self._gate.endings,
+            "halted": self._ledger.halted,
         }
 
     def _change_run(self, run_id: str | None, arm: str | None, file: str | None) -> int:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import resource
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -481,6 +482,25 @@ async def test_a_ledger_that_cannot_be_written_stops_the_start(tmp_path: Path) -
     (tmp_path / "ledger.jsonl").mkdir()
     with pytest.raises(RecordingError, match="cannot be opened"):
         await Gateway(ScriptedModel([Step(text="a")]), price=PRICE).start(tmp_path)
+
+
+async def test_a_ledger_that_cannot_be_written_halts_and_says_so(tmp_path: Path) -> None:
+    """Its file may not grow any more, so that not even the halt stands there."""
+    model = ScriptedModel([Step(text="ok")], match="rule")
+    live = await Gateway(model, price=PRICE, budget_usd=9).start(tmp_path)
+    async with agent(live) as http:
+        await live.begin("r1", "a", "/dev/null")
+        assert (await http.post("/chat/completions", json=body())).status_code == 200
+        size = (tmp_path / "ledger.jsonl").stat().st_size
+        resource.prlimit(live.pid, resource.RLIMIT_FSIZE, (size, size))
+        for _ in range(2):
+            reply = await http.post("/chat/completions", json=body())
+            assert reply.status_code == 400 and "refused by the gateway: ledger" in reply.text
+        await live.sync()
+        assert live.ledger.halted == live.ledger.ending == "error" and live.endings == {"r1": "error"}
+        assert live.ledger.reserved_usd == 0 and live.ledger.n_settled == 1
+    await live.close()
+    assert live.ledger.halted == "error"
 
 
 async def test_secrets_stay_where_they_were_put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
