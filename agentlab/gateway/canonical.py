@@ -11,18 +11,56 @@ import dataclasses
 import functools
 import hashlib
 import json
+import operator
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 #: One token of the scripted model and of the prompt cache, in UTF-8 bytes.
 BYTES_PER_TOKEN = 4
 #: Place of the history's first message among the segments.
 _HISTORY = 2
 _MARKER = "cache_control"
-#: Parts of this size are looked up before they are hashed: agents send the same tools with every request.
-_LARGE = range(2_000, 1_000_000)
-_known: deque[tuple[bytes, str]] = deque(maxlen=16)
+_SMALL = 2_000
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+class Recent(Generic[K, T]):
+    """Remember what was made of the last values: agents send the same tools with every request.
+
+    Parameters
+    ----------
+    make : callable
+        Makes it; the value alone decides on the result.
+    same : callable
+        Tells whether two values are the same: ``operator.eq`` for bytes (comparing them takes a fortieth of
+        the time of hashing), ``operator.is_`` for JSON data, of which 1, 1.0 and true are equal to Python.
+    """
+
+    def __init__(self, make: Callable[[K], T], *, same: Callable[[K, K], bool] = operator.eq) -> None:
+        self._make, self._same = make, same
+        self._known: deque[tuple[K, T]] = deque(maxlen=16)
+
+    def __call__(self, value: K) -> T:
+        """Return what was made of a value, or make it.
+
+        Parameters
+        ----------
+        value : K
+            Kept, so it must not be changed.
+
+        Returns
+        -------
+        T
+        """
+        for known, made in self._known:
+            if self._same(known, value):
+                return made
+        made = self._make(value)
+        self._known.append((value, made))
+        return made
 
 
 def tokens(n_bytes: int) -> int:
@@ -95,9 +133,47 @@ def decode(data: bytes, *, parse_constant: Callable[[str], Any] | None = None) -
         return json.loads(data, parse_constant=parse_constant)
 
 
+def decode_object(data: bytes, *, parse_constant: Callable[[str], Any] | None = None) -> Any:  # noqa: ANN401
+    """Read JSON as :func:`decode` does; ``tools`` of the same text are the same object.
+
+    Parameters
+    ----------
+    data : bytes
+        JSON, an object most likely.
+    parse_constant : callable, optional
+        Given NaN and infinities.
+
+    Returns
+    -------
+    JSON data
+        Not to be changed.
+
+    Raises
+    ------
+    ValueError, RecursionError
+        It is none.
+
+    Examples
+    --------
+    >>> one, other = (decode_object(b'{"tools": ["a"], "n": %d}' % n) for n in (1, 2))
+    >>> one["tools"] is other["tools"]
+    True
+    """
+    fast = _fast()
+    try:
+        parts = fast.split(data)
+        return {key: (_tools(bytes(p)) if key == "tools" else fast.decode(p)) for key, p in parts.items()}
+    except fast.error:  # no object, or what decode() says more of
+        return decode(data, parse_constant=parse_constant)
+
+
+_tools: Recent[bytes, Any] = Recent(lambda text: _fast().decode(text))
+
+
 class _Fast(NamedTuple):
     encode: Callable[[Any], bytes]
-    decode: Callable[[bytes], Any]
+    decode: Callable[[Any], Any]
+    split: Callable[[bytes], dict[str, Any]]
     error: type[Exception]
 
 
@@ -106,7 +182,8 @@ def _fast() -> _Fast:
     """Load the codec with the first request, not with the settings."""
     import msgspec
 
-    return _Fast(msgspec.json.Encoder().encode, msgspec.json.Decoder().decode, msgspec.DecodeError)
+    decode, split = msgspec.json.Decoder().decode, msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+    return _Fast(msgspec.json.Encoder().encode, decode, split, msgspec.DecodeError)
 
 
 def short_hash(data: bytes) -> str:
@@ -142,16 +219,13 @@ class Segment(NamedTuple):
     n_bytes: int
 
 
+_hash_of_small = functools.lru_cache(maxsize=2048)(short_hash)
+_hash_of_large = Recent(short_hash)
+_spelled: Recent[Sequence[Any], bytes] = Recent(encode, same=operator.is_)
+
+
 def _hash_of(part: bytes) -> str:
-    """Return the hash of a part; comparing bytes takes a fortieth of the time of hashing them."""
-    if len(part) not in _LARGE:
-        return short_hash(part)
-    for known, digest in _known:
-        if known == part:
-            return digest
-    digest = short_hash(part)
-    _known.append((part, digest))
-    return digest
+    return _hash_of_small(part) if len(part) < _SMALL else _hash_of_large(part)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -219,7 +293,7 @@ def canonical(
     >>> canonical([], ["a"], ["b", "c"]).data
     b'[[],["a"],["b","c"'
     """
-    head, messages = [encode(tools), encode(system)], [encode(message) for message in history]
+    head, messages = [_spelled(tools), encode(system)], [encode(message) for message in history]
     data = b"[" + b",".join(head) + b",[" + b",".join(messages)
     names = ["tools", "system", *["message"] * len(messages)]
     parts = zip(names, head + messages, strict=True)
@@ -238,7 +312,7 @@ def marked(body: bytes) -> bool:
     -------
     bool
     """
-    return _MARKER.encode() in body
+    return body.rfind(_MARKER.encode()) >= 0  # in half the time of `in`
 
 
 def marks_of(*segments: Sequence[Any]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import ssl
 import time
 import zlib
 from collections.abc import Callable, Mapping
+from typing import cast
 from urllib.parse import urlsplit
 
 import httptools
@@ -159,8 +160,7 @@ class _Connection(asyncio.Protocol):
         self._paused = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast("asyncio.Transport", transport)  # which uvloop's do not inherit from
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self in self._idle:

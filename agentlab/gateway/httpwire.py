@@ -14,6 +14,7 @@ import time
 import zlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from typing import cast
 from urllib.parse import parse_qsl, unquote
 
 import httptools
@@ -160,8 +161,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast("asyncio.Transport", transport)  # which uvloop's do not inherit from
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop what is under way."""

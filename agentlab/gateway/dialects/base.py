@@ -119,15 +119,20 @@ class ModelRequest:
     blocks: Callable[[], Sequence[Block]] = tuple
     marked: bool = True
 
-    @property
+    @functools.cached_property
     def tool_names(self) -> tuple[str, ...]:
         """Names of the offered tools, in order."""
         return tuple(tool.name for tool in self.tools)
 
-    @functools.cached_property
+    @property
     def tool_names_hash(self) -> str:
         """Hash of the sorted tool names: requests with another tool set belong to another chain."""
-        return short_hash("\0".join(sorted(self.tool_names)).encode("utf-8", "surrogatepass"))
+        return _hash_of_names(self.tool_names)
+
+
+@functools.lru_cache(maxsize=64)
+def _hash_of_names(names: tuple[str, ...]) -> str:
+    return short_hash("\0".join(sorted(names)).encode("utf-8", "surrogatepass"))
 
 
 class Piece(NamedTuple):  # one is made for every chunk

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NoReturn, cast
 
-from ..canonical import decode, encode
+from ..canonical import decode, decode_object, encode
 from .base import BadRequest
 
 
@@ -21,6 +21,7 @@ def load(body: bytes) -> dict[str, Any]:
     Returns
     -------
     dict
+        Not to be changed: its tools are shared with other requests.
 
     Raises
     ------
@@ -28,7 +29,7 @@ def load(body: bytes) -> dict[str, Any]:
         It is none.
     """
     try:
-        data = decode(body, parse_constant=_no_constant)
+        data = decode_object(body, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         raise BadRequest("the body is not JSON") from None
     if not isinstance(data, dict):
@@ -140,7 +141,7 @@ def objects(value: object, name: str) -> list[dict[str, Any]]:
     """
     if value is None:
         return []
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in cast("list[Any]", value)):
+    if not isinstance(value, list) or not set(map(type, cast("list[Any]", value))) <= {dict}:
         raise BadRequest(f"{name} is not a list of objects")
     return cast("list[dict[str, Any]]", value)
 

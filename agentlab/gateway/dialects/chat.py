@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
-from ..canonical import canonical, encode, marked, marks_of
+from ..canonical import Recent, canonical, encode, marked, marks_of
 from ..usage import Usage, read_usage
 from .base import BadRequest, CacheUse, ModelRequest, Route, Tool
 from .body import cap_of, dicts, frame, load, mapping, name_of, objects, text_of, text_or_none
@@ -46,7 +47,7 @@ class Chat:
         history = messages[head:]
         parts = (tools, messages[:head], history)
         has_marks = marked(body)
-        plain = tuple([_plain(item) for item in part] for part in parts) if has_marks else parts
+        plain = (_plain_tools(tools), *(_all_plain(part) for part in parts[1:])) if has_marks else parts
         said = [_anonymous(message) for message in plain[2]]
         marks = marks_of(tools, messages[:head], *([m] for m in history)) if has_marks else ()
         options = data.get("stream_options")
@@ -55,7 +56,7 @@ class Chat:
             model=text_or_none(data.get("model")),
             stream=data.get("stream") is True,
             wants_usage=isinstance(options, Mapping) and options.get("include_usage") is True,
-            tools=tuple(_tool(tool) for tool in tools),
+            tools=_offered(tools),
             roles=tuple(roles[head:]),
             user_texts=tuple(
                 text_of(m.get("content"))
@@ -161,6 +162,11 @@ def _tool(tool: Mapping[str, Any]) -> Tool:
     return Tool(name_of(said, "a tool"), mapping(said.get("parameters")))
 
 
+_offered: Recent[list[dict[str, Any]], tuple[Tool, ...]] = Recent(
+    lambda tools: tuple(map(_tool, tools)), same=operator.is_
+)
+
+
 def _result_of(history: Sequence[Mapping[str, Any]]) -> str | None:
     """Return the name of the tool whose result ends the history."""
     if not history or history[-1].get("role") != "tool":
@@ -200,3 +206,10 @@ def _plain(item: Mapping[str, Any]) -> dict[str, Any]:
             k: v for k, v in cast("dict[str, Any]", function).items() if k != "cache_control"
         }
     return plain
+
+
+def _all_plain(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [*map(_plain, items)]
+
+
+_plain_tools = Recent(_all_plain, same=operator.is_)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from ..canonical import canonical, encode
+from ..canonical import Recent, canonical, encode
 from ..usage import Usage, read_usage
 from .base import BadRequest, CacheUse, ModelRequest, Route, Tool
 from .body import cap_of, dicts, load, mapping, name_of, objects, text_or_none
@@ -59,7 +60,7 @@ class Gemini:
             model=None,
             stream=False,
             wants_usage=True,
-            tools=tuple(_tool(said) for tool in tools for said in _declarations(tool)),
+            tools=_offered(tools),
             roles=roles,
             user_texts=tuple(
                 _text(content) for content, role in zip(history, roles, strict=True) if role == "user"
@@ -152,6 +153,11 @@ def _declarations(tool: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _tool(said: Mapping[str, Any]) -> Tool:
     return Tool(name_of(said, "a tool"), mapping(said.get("parametersJsonSchema", said.get("parameters"))))
+
+
+_offered: Recent[list[dict[str, Any]], tuple[Tool, ...]] = Recent(
+    lambda tools: tuple(_tool(said) for tool in tools for said in _declarations(tool)), same=operator.is_
+)
 
 
 def _response(part: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
-from ..canonical import canonical, encode, marked, marks_of
+from ..canonical import Recent, canonical, encode, marked, marks_of
 from ..usage import Usage, read_usage
 from .base import BadRequest, Block, CacheUse, ModelRequest, Route, Tool
 from .body import cap_of, dicts, load, mapping, name_of, named_frame, objects, text_of, text_or_none
@@ -56,7 +57,7 @@ class Messages:
             model=text_or_none(data.get("model")),
             stream=data.get("stream") is True,
             wants_usage=True,
-            tools=tuple(Tool(name_of(tool, "a tool"), mapping(tool.get("input_schema"))) for tool in tools),
+            tools=_offered(tools),
             roles=roles,
             user_texts=tuple(
                 text_of(m.get("content")) for m, role in zip(history, roles, strict=True) if role == "user"
@@ -64,7 +65,7 @@ class Messages:
             result_of=_result_of(history),
             max_output_tokens=cap_of(data.get("max_tokens")),
             canonical=canonical(
-                [*map(_plain, tools)],
+                _plain_tools(tools),
                 [*map(_plain, system)],
                 [*map(_plain, history)],
                 marks=marks_of(tools, system, *([message] for message in history)) if has_marks else (),
@@ -174,6 +175,15 @@ def _plain(item: Mapping[str, Any]) -> dict[str, Any]:
         parts = cast("list[Any]", content)
         plain["content"] = [_plain(mapping(p)) if isinstance(p, dict) else p for p in parts]
     return plain
+
+
+_plain_tools: Recent[list[dict[str, Any]], list[dict[str, Any]]] = Recent(
+    lambda tools: [*map(_plain, tools)], same=operator.is_
+)
+_offered: Recent[list[dict[str, Any]], tuple[Tool, ...]] = Recent(
+    lambda tools: tuple(Tool(name_of(tool, "a tool"), mapping(tool.get("input_schema"))) for tool in tools),
+    same=operator.is_,
+)
 
 
 def _blocks(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
-from ..canonical import canonical, encode, marked, marks_of
+from ..canonical import Recent, canonical, encode, marked, marks_of
 from ..usage import Usage, read_usage
 from .base import BadRequest, CacheUse, ModelRequest, Route, Tool
 from .body import cap_of, dicts, load, mapping, named_frame, objects, text_of, text_or_none
@@ -50,7 +51,7 @@ class Responses:
             model=text_or_none(data.get("model")),
             stream=data.get("stream") is True,
             wants_usage=True,
-            tools=tuple(_tool(tool) for tool in tools),
+            tools=_offered(tools),
             roles=roles,
             user_texts=tuple(
                 text_of(item.get("content"))
@@ -167,6 +168,11 @@ def _tool(tool: Mapping[str, Any]) -> Tool:
     if not isinstance(name, str):
         raise BadRequest("a tool has neither name nor type")
     return Tool(name, mapping(tool.get("parameters")))
+
+
+_offered: Recent[list[dict[str, Any]], tuple[Tool, ...]] = Recent(
+    lambda tools: tuple(map(_tool, tools)), same=operator.is_
+)
 
 
 def _result_of(history: Sequence[Mapping[str, Any]]) -> str | None:

@@ -9,7 +9,7 @@ import pytest
 
 from agentlab.gateway.canonical import Canonical
 from agentlab.gateway.chains import Chains
-from agentlab.gateway.dialects import DIALECTS
+from agentlab.gateway.dialects import DIALECTS, route
 from agentlab.gateway.prefix import compare
 
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -152,3 +152,24 @@ def test_a_link_says_what_it_was_compared_with() -> None:
     body["messages"].append({"role": "assistant", "content": "b"})
     fields = chains.link("s", 7, chat.parse(json.dumps(body).encode())).fields()
     assert (fields["follows"], fields["prefix_state"], fields["lost_bytes"]) == (4, "append_only", 0)
+
+
+@pytest.mark.parametrize("mark", ["", '"cache_control": {"type": "ephemeral"}, '])
+@pytest.mark.parametrize("path", ["chat/completions", "responses", "messages"])
+def test_tools_that_are_equal_to_python_are_told_apart_whatever_came_before(path: str, mark: str) -> None:
+    wire = route("POST", f"/v1/{path}")
+    assert wire is not None
+    seen: dict[str, tuple[bytes, str, object]] = {}
+    for _ in range(2):
+        for value in ("1", "1.0", "true", '"\\u00e4"', '"ä"'):
+            tool = f'{{{mark}"name": "n", "parameters": {{"a": {value}}}, "input_schema": {{"a": {value}}}}}'
+            told = f'{{"tools": [{tool}], "messages": [{{"role": "user", "content": "hi"}}], "input": "hi"}}'
+            request = wire.parse(told.encode())
+            one = (
+                request.canonical.part(0),
+                request.canonical.segments[0].hash,
+                request.tools[0].schema["a"],
+            )
+            assert path == "responses" or b"cache_control" not in one[0]
+            assert seen.setdefault(value, one) == one and type(one[2]) is type(json.loads(value))
+    assert len({data for data, _, _ in seen.values()}) == 4  # a letter is one however it is escaped
