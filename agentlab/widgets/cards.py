@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..issues import CODES
 from ..plots import words
 from ..plots.memory_runs import PRESSURE, both_figures, measured
-from ..progress import until, waiting
+from ..progress import until
 from . import markup
 from .bundle import Bundle, columns, never_raises, short_path
 from .counts import counted, counts
@@ -178,8 +178,6 @@ def running_card(state: Mapping[str, Any]) -> Bundle:
     codes = dict.fromkeys(code for arm in state["arms"].values() for code in arm.get("reasons", {}))
     lines = [f"{code}: {CODES[code]}" for code in codes if code in CODES]
     lines.append(f"Folder {short_path(folder)}")
-    if (quiet := waiting(state)) is not None:
-        lines.append(quiet)
     if (alone := until(state)) is not None:
         lines.append(f"It {alone}; agentlab.attach({str(folder)!r}) shows it.")
     if status not in ("running", "done"):
