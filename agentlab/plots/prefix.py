@@ -48,6 +48,8 @@ class Bar:
         State and first changed segment.
     n : int
         Requests behind it.
+    n_places : int
+        Neighbouring places that are put together.
     """
 
     arm: str
@@ -57,6 +59,7 @@ class Bar:
     lost: float
     note: str
     n: int
+    n_places: int
 
 
 def plot_prefix(recs_or_run: Recordings | Recording | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
@@ -170,6 +173,7 @@ def _bar(arm: str, chain: str, rows: pd.DataFrame, places: Sequence[int]) -> Bar
         lost=float(lost.mean()),
         note=_note(rows),
         n=len(rows),
+        n_places=len(places),
     )
 
 
@@ -267,7 +271,7 @@ def _draw_nothing(ax: Axes) -> None:
 def _notes(requests: pd.DataFrame, used: pd.DataFrame, bars: Sequence[Bar]) -> list[str]:
     notes = [
         "Canonical prompt: tools, system text, history; the request before is that of the same chain."
-        + (" Bars: mean over runs." if bars and max(bar.n for bar in bars) > 1 else "")
+        + _means(used, bars)
     ]
     notes += [_summary(arm, used[used["arm"] == arm]) for arm in dict.fromkeys(bar.arm for bar in bars)]
     runs = [key for key in ("study", "run_id") if key in requests]
@@ -276,6 +280,14 @@ def _notes(requests: pd.DataFrame, used: pd.DataFrame, bars: Sequence[Bar]) -> l
     left = f"{words.count(n_used, 'run')} of {n_all:,} drawn"
     notes.append(left + (f", {words.count(unseen, 'request')} not seen by the gateway." if unseen else "."))
     return notes
+
+
+def _means(used: pd.DataFrame, bars: Sequence[Bar]) -> str:
+    """Say over what a bar is a mean."""
+    keys = [key for key in ("study", "arm", "run_id") if key in used]
+    several = used[keys].drop_duplicates()["arm"].duplicated().any()
+    over = [*(["runs"] if several else []), *(["neighbours"] if any(b.n_places > 1 for b in bars) else [])]
+    return f" Bars: mean over {' and '.join(over)}." if over else ""
 
 
 def _summary(arm: str, own: pd.DataFrame) -> str:
