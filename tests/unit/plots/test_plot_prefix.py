@@ -79,7 +79,8 @@ def test_a_request_that_was_repeated_is_one_bar_and_still_shows_what_it_broke(tm
 def test_the_state_and_the_segment_are_said_once_each(recs, look):
     figure = al.plot_prefix(recs).figure
     said = look.texts(figure)
-    assert "Bars: mean over runs." in said and "Bars" not in look.texts(al.plot_prefix(recs[0]).figure)
+    assert "Bars: mean over runs." in look.said(figure)
+    assert "Bars" not in look.said(al.plot_prefix(recs[0]).figure)
     assert "changed: system (1 of 2)" in said and said.count("first") == 4
     assert said.index("grows") < said.index("breaks")
     assert not look.overlaps(figure)
@@ -118,7 +119,7 @@ def test_many_requests_are_put_together_and_none_is_lost(tmp_path, look):
     assert len(labels) <= 84 and labels[0] == "1" and labels[-1].endswith("604")
     places = [(int(one), int(other or one)) for one, _, other in (label.partition("-") for label in labels)]
     assert [a for a, _ in places][1:] == [b + 1 for _, b in places][:-1]
-    assert "Bars: mean over neighbours." in look.texts(ax.figure)
+    assert "Bars: mean over neighbours." in look.said(ax.figure)
 
 
 def test_a_refused_request_and_a_discarded_run_are_left_out(tmp_path):
