@@ -223,7 +223,8 @@ def prepare(study: Study, exists: Exists) -> Study:
         wanted = study.describe()
         stored.setdefault("memory", False)  # a study of before there was such a thing
         for key in ("format", "keep", "memory", "scenario", "arms", "order", "gateway"):
-            if (found := _first_difference(stored.get(key), wanted[key], key)) is not None:
+            old, new = _undated(stored.get(key)), _undated(wanted[key])
+            if (found := _first_difference(old, new, key)) is not None:
                 raise ConfigError(f"{folder} holds another study: {found}; choose another folder with to=")
         if study.runs > runs:
             with lock(folder):
@@ -296,6 +297,19 @@ def slug(name: str) -> str:
 def default_folder(scenario: Scenario) -> Path:
     """Return ``studies/<scenario>-<UTC>`` below the current folder."""
     return Path("studies") / f"{slug(scenario.name)}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+
+
+def _undated(told: Any, *, price: bool = False) -> Any:  # noqa: ANN401
+    """Leave out when and where a price was found: the same price may be looked up anew on another day."""
+    if not isinstance(told, dict):
+        return told
+    fields = cast("dict[str, Any]", told).items()
+    found = price and "input" in told  # else prices by the names of models
+    return {
+        key: _undated(value, price=price or key == "price")
+        for key, value in fields
+        if not (found and key in ("as_of", "source"))
+    }
 
 
 def _first_difference(old: Any, new: Any, path: str) -> str | None:  # noqa: ANN401

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentlab import Gateway, OpenCode, Scenario, ScriptedModel, Step, record
+from agentlab import Gateway, OpenCode, Price, Scenario, ScriptedModel, Step, record
 from agentlab.engine.codec import decode, encode
 from agentlab.engine.files import lock
 from agentlab.engine.slots import next_sequence
@@ -161,6 +161,25 @@ def test_another_gateway_is_another_study_also_when_it_is_an_arms_own(tmp_path):
     write_run(tmp_path / "own", 0, "a", 0, "complete")
     with pytest.raises(ConfigError, match=r"arms\.a\.gateway\.upstream\.steps\.sha256 is"):
         prepare(study(tmp_path / "own", arms=arms[1]), "resume")
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("named", [False, True])
+def test_a_price_that_is_looked_up_anew_is_the_same_while_its_figures_are(tmp_path, own, named):
+    def priced(day, amount):
+        above = Price(6, 30, as_of=day, source=f"table of {day}")
+        price = Price(3, amount, as_of=day, source=f"table of {day}", above_tokens=9, above=above)
+        gateway = Gateway("https://h.example/v1", price={"m": price} if named else price)
+        if own:
+            return {"arms": {"a": OpenCode("lab/m", gateway=gateway)}}
+        return {"gateway": gateway}
+
+    first = prepare(study(tmp_path / "s", **priced("2026-11-29", 15)), "resume")
+    write_run(first.folder, 0, "a", 0, "complete")
+    prepare(study(tmp_path / "s", **priced("2026-11-30", 15)), "resume")
+    assert "2026-11-29" in (first.folder / "study.json").read_text()
+    with pytest.raises(ConfigError, match=r"price.*output is '15' there, '16' here"):
+        prepare(study(tmp_path / "s", **priced("2026-11-30", 16)), "resume")
 
 
 def test_a_gateway_before_a_server_that_runs_already_is_refused():
