@@ -187,6 +187,7 @@ class _Connection(asyncio.Protocol):
 
     def release(self, *, reusable: bool) -> None:
         self._reply = None
+        self.resume()
         if not reusable or self.transport.is_closing():
             self.transport.abort()
             return
@@ -205,7 +206,7 @@ class Client:
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
-        self._host, self._name = parts.hostname or "", parts.netloc
+        self._host, self._name = parts.hostname or "", parts.netloc.encode("idna").decode()
         self._tls = parts.scheme == "https"
         self._port = parts.port or (443 if self._tls else 80)
         self._context: ssl.SSLContext | None = None

@@ -24,6 +24,7 @@ _MAX_HEAD = 2**17
 _BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _PACKED = ("gzip", "x-gzip", "deflate")
+_OFFERS = ("connection", "expect", "http2-settings", "upgrade")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -186,7 +187,8 @@ class Connection(asyncio.Protocol):
         in_head = self._in_head
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:  # answered as any other, then the connection is closed
+        except httptools.HttpParserUpgrade as offer:
+            self._decline(data[offer.args[0] :])
             return
         except httptools.HttpParserError:
             self._refuse()
@@ -195,6 +197,17 @@ class Connection(asyncio.Protocol):
             self._head_bytes += len(data)
             if self._head_bytes > _MAX_HEAD:
                 self._refuse()
+
+    def _decline(self, rest: bytes) -> None:
+        """Read a request on that offers another protocol: the parser takes its body for that protocol's."""
+        method = self._parser.get_method()
+        if method == b"CONNECT":
+            self._refuse()
+            return
+        kept = [f"{name}: {value}\r\n" for name, value in self._headers.items() if name not in _OFFERS]
+        head = "".join([*kept, "connection: close\r\n\r\n"]).encode("utf-8", "surrogateescape")
+        self._parser = httptools.HttpRequestParser(self)
+        self.data_received(b"%b %b HTTP/1.1\r\n%b%b" % (method, self._url, head, rest))
 
     def _refuse(self) -> None:
         """Close on what is no HTTP."""
@@ -234,6 +247,8 @@ class Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         """Answer it, after those before it."""
         parser = self._parser
+        if parser.should_upgrade():
+            return
         url = httptools.parse_url(self._url)
         request = HttpRequest(
             method=parser.get_method().decode("latin-1"),
@@ -243,7 +258,7 @@ class Connection(asyncio.Protocol):
             body=_unpacked(b"".join(self._parts), self._headers.get("content-encoding", "")),
             t=time.monotonic_ns(),
         )
-        keep = parser.should_keep_alive() and not parser.should_upgrade() and request.method != "HEAD"
+        keep = parser.should_keep_alive() and request.method != "HEAD"
         wire = HttpWire(self, keep_alive=keep, chunked=parser.get_http_version() != "1.0")
         self._waiting.append((request, wire))
         if self._task is None:

@@ -108,6 +108,7 @@ def test_requests_are_read_however_they_are_cut_and_answered_in_their_order(
     [
         b"no http\r\n\r\n",
         b"POST /v1 HTTP/1.1\r\nHost h\r\n\r\n",
+        b"CONNECT h:443 HTTP/1.1\r\n\r\n",
         b"POST /v1 HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",  # smuggling
         b"POST /v1 HTTP/1.1\r\nx: " + b"a" * 200_000,
     ],
@@ -134,6 +135,15 @@ async def test_when_a_connection_is_used_again(head: bytes, kept: bool) -> None:
     heard, transport = await asked([head])
     assert len(heard) == 1 and transport.closed == ("" if kept else "closed")
     assert (b"connection: close" in transport.data) is not kept
+
+
+@given(at=cuts)
+def test_another_protocol_is_declined_and_the_request_answered(at: list[int]) -> None:
+    """Clients on Java offer HTTP/2 with each request over a plain connection."""
+    offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
+    heard, transport = asyncio.run(asked(cut(WHOLE.replace(b"Host", offer + b"Host", 1), at)))
+    assert [(http.path, http.key, http.body) for http in heard] == [("/v1/x y", "s", BODY)]
+    assert transport.closed == "closed" and b"connection: close" in transport.data
 
 
 async def test_an_agent_that_asks_first_is_told_to_go_on() -> None:
