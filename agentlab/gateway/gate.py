@@ -101,7 +101,6 @@ class Gate:
         self.endings: dict[str, str] = {}
         self._pin = gateway.pin
         self._ledger = ledger
-        self._limited = gateway.budget is not None
         prices = gateway.prices
         self._meter = None
         if prices is not None:
@@ -193,7 +192,7 @@ class Gate:
         if meter.price(request.model) is None:
             return None, Refusal("price", "the gateway has no price for this model")
         kept = next((key for key in _KEPT if request.body.get(key)), None)
-        if kept is not None and self._limited:
+        if kept is not None and self._ledger.limited:
             return None, Refusal("budget", f"{kept} stands for input of unknown size, kept by the provider")
         reserved = meter.reserve(
             arrival.route.dialect,

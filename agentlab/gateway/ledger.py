@@ -232,6 +232,11 @@ class Ledger:
             self._append("halted", t, {"life": self.life, "why": why, "detail": detail})
 
     @property
+    def limited(self) -> bool:
+        """Whether a budget limits it: the account's, or one of all accounts together."""
+        return self._budget is not None or self._total is not None
+
+    @property
     def committed(self) -> Decimal:
         """What the account has charged and holds by now, USD."""
         return self.book.committed(self._account)

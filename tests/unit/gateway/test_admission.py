@@ -74,8 +74,8 @@ each_dialect = pytest.mark.parametrize("dialect", list(ASKS))
 class Desk:
     """A gate with a clock that is set by hand."""
 
-    def __init__(self, gateway: Gateway, *, budget: Decimal | None = None) -> None:
-        self.ledger = Ledger(None, budget_usd=gateway.budget if budget is None else budget)
+    def __init__(self, gateway: Gateway, *, total: Decimal | None = None) -> None:
+        self.ledger = Ledger(None, budget_usd=gateway.budget, total_usd=total)
         self.gate = Gate(gateway, self.ledger, t=0)
         self.number = 0
 
@@ -190,8 +190,11 @@ def test_a_cap_that_is_none_is_replaced(model: str, cap: int) -> None:
 
 def test_input_that_the_provider_keeps_has_no_bound() -> None:
     asked = {**ASKS["responses"][1], "previous_response_id": "resp_1"}
-    desk = Desk(Gateway(MODEL, price=PRICE, budget_usd=1))
-    assert desk.reason("responses", asked) == "budget" and desk.ledger.book.committed() == 0
+    for desk in (
+        Desk(Gateway(MODEL, price=PRICE, budget_usd=1)),
+        Desk(Gateway(MODEL, price=PRICE), total=D(1)),
+    ):
+        assert desk.reason("responses", asked) == "budget" and desk.ledger.book.committed() == 0
     assert Desk(Gateway(MODEL, price=PRICE)).reason("responses", asked) is None
 
 
