@@ -6,16 +6,19 @@ import ast
 import difflib
 import json
 import os
-import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, Optional, Union, cast, get_args, get_origin
 
 from .errors import ConfigError
 
 _TAG = "parameters"
 _INJECTED = "# Parameters"  # how papermill begins the cell that it puts in
-_TYPES: dict[str, type] = {t.__name__: t for t in (int, float, str, bool, list, dict, tuple)}
+_TYPES: dict[str, Any] = {t.__name__: t for t in (int, float, str, bool, list, dict, tuple)} | {
+    "Literal": Literal,
+    "Optional": Optional,
+    "Union": Union,
+}
 
 
 def declared_parameters(notebook: str | os.PathLike[str]) -> dict[str, Any]:
@@ -112,30 +115,47 @@ def _assignments(source: str, where: str) -> _Declared:
             default = ast.literal_eval(value)
         except ValueError:
             raise ConfigError(f"{where}: the default of parameter {target.id!r} is no literal") from None
-        found[target.id] = (default, _type(annotation, default))
+        wanted: Any = Any if default is None else type(default)
+        try:
+            wanted = wanted if annotation is None else _type(annotation)
+        except (SyntaxError, TypeError, ValueError):  # makes no sense, or is known to the notebook alone
+            wanted = Any
+        found[target.id] = (default, wanted)
     return found
 
 
-def _type(annotation: ast.expr | None, default: Any) -> Any:  # noqa: ANN401
-    """Turn an annotation of plain types into one; without it the default's type counts. None: anything."""
-    if annotation is None:
-        return None if default is None else type(default)
-    if isinstance(annotation, ast.Name):
-        return _TYPES.get(annotation.id)
-    if isinstance(annotation, ast.Constant) and annotation.value is None:
-        return type(None)
-    if isinstance(annotation, ast.Subscript):  # list[str]: the items are not looked at
-        return _type(annotation.value, default)
-    if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
-        sides = _type(annotation.left, default), _type(annotation.right, default)
-        return None if None in sides else sides[0] | sides[1]
-    return None
+def _type(annotation: ast.expr) -> Any:  # noqa: ANN401
+    """Turn an annotation into a type; what is not known here is anything."""
+    match annotation:
+        case ast.Constant(value=None):
+            return type(None)
+        case ast.Constant(value=str(quoted)):
+            return _type(ast.parse(quoted, mode="eval").body)
+        case ast.Name(id=name) | ast.Attribute(value=ast.Name(id="typing"), attr=name):
+            return _TYPES.get(name, Any)
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return Union[_type(left), _type(right)]  # noqa: UP007
+        case ast.Subscript(value=of, slice=inside):
+            parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+            outer = _type(of)
+            if outer is Literal:
+                return Literal[tuple(map(ast.literal_eval, parts))]
+            if outer is Optional:
+                return Union[_type(inside), None]  # noqa: UP007
+            return Any if outer is Any else outer[tuple(map(_inner, parts))]
+        case _:
+            return Any
+
+
+def _inner(part: ast.expr) -> Any:  # noqa: ANN401
+    dots = isinstance(part, ast.Constant) and part.value is ...
+    return ... if dots else _type(part)
 
 
 def _checked(declared: _Declared, given: dict[str, Any], where: str) -> dict[str, Any]:
     problems: list[str] = []
     if given and not declared:
-        problems.append(f"it has no cell tagged {_TAG!r}, so it takes no parameters")
+        problems.append(f"no cell tagged {_TAG!r} with name = value in it, so it takes no parameters")
     for name, value in given.items() if declared else ():
         if name not in declared:
             near = difflib.get_close_matches(name, declared, n=1)
@@ -149,18 +169,44 @@ def _checked(declared: _Declared, given: dict[str, Any], where: str) -> dict[str
 
 
 def _fits(value: Any, wanted: Any) -> bool:  # noqa: ANN401
-    if wanted is None:
+    if wanted is Any:
         return True
-    if isinstance(wanted, types.UnionType):
-        return any(value is None if part is type(None) else _fits(value, part) for part in wanted.__args__)
-    if wanted in (int, float):
-        kinds = (int, float) if wanted is float else (int,)
-        return isinstance(value, kinds) and not isinstance(value, bool)
-    return isinstance(value, wanted)
+    kind, parts = get_origin(wanted) or wanted, get_args(wanted)
+    if kind is Union:
+        return any(_fits(value, part) for part in parts)
+    if kind is Literal:
+        return any(type(value) is type(part) and value == part for part in parts)
+    if kind in (int, float):
+        return isinstance(value, (int, float) if kind is float else int) and not isinstance(value, bool)
+    if kind is tuple:  # a list too: what comes from YAML or a command line knows no other
+        return isinstance(value, list | tuple) and _items_fit(cast("Sequence[Any]", value), parts)
+    if not isinstance(value, kind):
+        return False
+    if kind is list and parts:
+        return all(_fits(item, parts[0]) for item in value)
+    if kind is dict and parts:
+        return all(_fits(key, parts[0]) and _fits(item, parts[1]) for key, item in value.items())
+    return True
+
+
+def _items_fit(items: Sequence[Any], parts: tuple[Any, ...]) -> bool:
+    if not parts:
+        return True
+    if parts[-1] is ...:
+        return all(_fits(item, parts[0]) for item in items)
+    return len(items) == len(parts) and all(map(_fits, items, parts))
 
 
 def _type_name(wanted: Any) -> str:  # noqa: ANN401
-    return wanted.__name__ if isinstance(wanted, type) else str(wanted)
+    """Spell a type as one writes it."""
+    kind, parts = get_origin(wanted), get_args(wanted)
+    if kind is Union:
+        return " | ".join(map(_type_name, parts))
+    if wanted is type(None):
+        return "None"
+    if kind is None and isinstance(wanted, type):
+        return wanted.__name__
+    return str(wanted).removeprefix("typing.")
 
 
 def _running_notebook() -> tuple[_Declared, dict[str, Any]]:

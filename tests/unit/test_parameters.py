@@ -75,6 +75,52 @@ def test_types(notebook, name, value, fits):
             check_parameters(path, {name: value})
 
 
+@pytest.mark.parametrize(
+    "declared, fitting, wrong",
+    [
+        ("list[int] = [1]", [[], [2, 3]], [["a"], [1, "a"], [True], 3]),
+        ("list[int | None] = [1]", [[None, 2]], [["a"]]),
+        ("dict[str, int] = {}", [{"a": 1}], [{"a": "b"}, {1: 1}, []]),
+        ("tuple[int, ...] = (1, 4)", [(1,), [1, 4], []], [["a"], 3]),
+        ("tuple[int, str] = (1, 'a')", [[2, "b"]], [[2], [2, 3]]),
+        ("Literal['openai', 'gemini', 3] = 'openai'", ["gemini", 3], ["gemni", None, True]),
+        ("Optional[int] = None", [None, 3], ["3"]),
+        ("typing.Optional[int] = None", [None, 3], ["3"]),
+        ("Union[int, list[str]] = 1", [2, ["a"]], ["a", [1]]),
+        ("'int | None' = None", [None, 3], ["3"]),
+        ("Path | None = None", [None, "a", 3], []),
+        ("list[Path] = []", [["a"]], ["a"]),
+        ("float = 1.0", [3, float("inf")], ["3", True]),
+        ("(lambda: 3) = 1", [3, "a"], []),
+    ],
+)
+def test_annotations(notebook, declared, fitting, wrong):
+    path = notebook(f"x: {declared}\n")
+    for value in fitting:
+        assert check_parameters(path, {"x": value})["x"] == value
+    for value in wrong:
+        with pytest.raises(ConfigError, match=r"parameter 'x' is .*Nothing was run"):
+            check_parameters(path, {"x": value})
+
+
+@pytest.mark.parametrize(
+    "declared, said",
+    [
+        ("list[int] = []", r"not list\[int\]"),
+        ("int | None = None", r"not int \| None"),
+        ("Literal['a', 'b'] = 'a'", r"not Literal\['a', 'b'\]"),
+    ],
+)
+def test_the_type_is_said_as_it_is_written(notebook, declared, said):
+    with pytest.raises(ConfigError, match=said):
+        check_parameters(notebook(f"x: {declared}\n"), {"x": "c"})
+
+
+@pytest.mark.parametrize("annotation", ["'int |'", "int[3]", "Literal[f()]", "Optional[int, str]"])
+def test_an_annotation_that_cannot_be_read_asks_for_nothing(notebook, annotation):
+    assert check_parameters(notebook(f"x: {annotation} = 1\n"), {"x": "a"}) == {"x": "a"}
+
+
 def test_type_without_annotation_is_that_of_the_default(notebook):
     path = notebook("runs = 10\n")
     with pytest.raises(ConfigError, match="not int"):
