@@ -11,6 +11,7 @@ from .admission import Admission, Refusal, admit_name, load_admit
 from .attribution import Owner
 from .canonical import encode
 from .dialects.base import BadRequest, ModelRequest, Route
+from .dialects.body import dicts
 from .exchange import Exchange
 from .ledger import Ledger
 from .meter import Meter, Reserved
@@ -191,8 +192,8 @@ class Gate:
     ) -> tuple[Reserved | None, Refusal | None]:
         if meter.price(request.model) is None:
             return None, Refusal("price", "the gateway has no price for this model")
-        kept = next((key for key in _KEPT if request.body.get(key)), None)
-        if kept is not None and self._ledger.limited:
+        kept = _kept(request.body) if self._ledger.limited else None
+        if kept is not None:
             return None, Refusal("budget", f"{kept} stands for input of unknown size, kept by the provider")
         reserved = meter.reserve(
             arrival.route.dialect,
@@ -232,3 +233,11 @@ class Gate:
         self._ledger.refuse(refusal.code, t=t, request=request, run_id=owner.run_id)
         if refusal.ending is not None and owner.run_id is not None:
             self.endings.setdefault(owner.run_id, refusal.ending)
+
+
+def _kept(body: Mapping[str, Any]) -> str | None:
+    """Say what stands in a request for input that its provider keeps."""
+    found = next((key for key in _KEPT if body.get(key)), None)
+    if found is None and any(item.get("type") == "item_reference" for item in dicts(body.get("input"))):
+        return "item_reference"
+    return found

@@ -188,14 +188,20 @@ def test_a_cap_that_is_none_is_replaced(model: str, cap: int) -> None:
     assert [sent[key] for key in ("max_tokens", "max_completion_tokens") if key in sent] == [1000]
 
 
-def test_input_that_the_provider_keeps_has_no_bound() -> None:
-    asked = {**ASKS["responses"][1], "previous_response_id": "resp_1"}
-    for desk in (
-        Desk(Gateway(MODEL, price=PRICE, budget_usd=1)),
-        Desk(Gateway(MODEL, price=PRICE), total=D(1)),
-    ):
-        assert desk.reason("responses", asked) == "budget" and desk.ledger.book.committed() == 0
-    assert Desk(Gateway(MODEL, price=PRICE)).reason("responses", asked) is None
+@pytest.mark.parametrize(
+    ("dialect", "more"),
+    [
+        ("responses", {"previous_response_id": "resp_1"}),
+        ("responses", {"input": [{"type": "item_reference", "id": "rs_1"}]}),
+        ("gemini", {"cachedContent": "cachedContents/1"}),
+    ],
+)
+def test_input_that_the_provider_keeps_has_no_bound(dialect: str, more: dict[str, Any]) -> None:
+    asked = {**ASKS[dialect][1], **more}
+    own, study = Gateway(MODEL, price=PRICE, budget_usd=1), Gateway(MODEL, price=PRICE)
+    for desk in (Desk(own), Desk(study, total=D(1))):
+        assert desk.reason(dialect, asked) == "budget" and desk.ledger.book.committed() == 0
+    assert Desk(study).reason(dialect, asked) is None
 
 
 def test_the_higher_of_two_caps_is_reserved() -> None:
