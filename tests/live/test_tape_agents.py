@@ -1,20 +1,28 @@
 """A tape of the real Codex and Claude Code, played to them through the same gateway."""
 
+from __future__ import annotations
+
+import contextlib
+import dataclasses
 import json
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import httpx
 import pandas as pd
 import pytest
 
 from agentlab import Gateway, Price, Recordings, Scenario, ScriptedModel, Tape, record
 from agentlab.drivers.agentcli import AgentCLI
+from agentlab.drivers.base import Identity
+from agentlab.frames.tables_model import REQUESTS
 
 #: What a study, a session or a clock of its own makes differ; all else must not.
 _OWN = {"study", "session_id"}
+PRICE = Price(3, 15, cache_read="0.3")
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +63,7 @@ def both(project: Path, same_folders: list[int]) -> tuple[Recordings, Recordings
             arms,
             runs=1,
             to=project.parent / name,
-            gateway=Gateway(upstream, price=Price(3, 15, cache_read="0.3")),
+            gateway=Gateway(upstream, price=PRICE),
             keep="content",
             seed=3,
             quiet=None,
@@ -87,6 +95,66 @@ def test_the_requests_are_equal_in_every_column_that_is_no_time(both: tuple[Reco
     # Codex gives each command's output a number of chance, so that its prompt is another from then on.
     differ = list(zip(requests["arm"], requests["position"], hashes[0] != hashes[1], strict=True))
     assert {(arm, at) for arm, at, other in differ if other} <= {("codex", 2), ("codex", 3), ("codex", 4)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Again:
+    """Send the requests that an agent sent in a recorded run, one after the other."""
+
+    recorded: str
+
+    def identify(self) -> Identity:
+        return Identity(driver="again", version="1", model="lab/scripted")
+
+    @contextlib.asynccontextmanager
+    async def open(self, arm: Any) -> AsyncIterator[Again]:  # noqa: ANN401
+        self.__dict__["gateway"] = arm.gateway
+        yield self
+
+    @contextlib.asynccontextmanager
+    async def session(self, run: Any) -> AsyncIterator[Again]:  # noqa: ANN401
+        yield self
+
+    async def prompt(self, text: str) -> None:
+        gateway = self.__dict__["gateway"]
+        begun = [json.loads(line) for line in Path(self.recorded).read_text().splitlines()]
+        async with httpx.AsyncClient(base_url=gateway.base_url("messages"), trust_env=False) as http:
+            for line in begun:
+                if line["kind"] != "request.begin":
+                    continue
+                body = json.dumps(line["content"]["body"], separators=(",", ":"), ensure_ascii=False)
+                headers = {"authorization": f"Bearer {gateway.token}", "x-session-id": line["session"]}
+                await http.post(line["path"], content=body.encode(), headers=headers)
+
+
+@pytest.mark.parametrize("timing", ["none", "original"])
+def test_the_recorded_requests_give_the_same_table_again(
+    both: tuple[Recordings, Recordings], tmp_path: Path, timing: Literal["none", "original"]
+) -> None:
+    """Every column that the gateway fills, the hash of the prompt too, but for times; no agent reports."""
+    first = both[0]
+    (codex,) = Path(first.path).glob("runs/*-codex/gateway.jsonl")
+    (claude,) = Path(first.path).glob("runs/*-claude/gateway.jsonl")
+    again = record(
+        Scenario("task", turns=["again"]),
+        {"codex": Again(str(codex)), "claude": Again(str(claude))},
+        runs=1,
+        to=tmp_path / "again",
+        gateway=Gateway(Tape(first.path, timing=timing), price=PRICE),
+        seed=3,
+        quiet=None,
+        host="inline",
+        progress="none",
+    ).result(timeout=120)
+    told = [c.name for c in REQUESTS.columns if "gateway.jsonl" in (c.source or "gateway.jsonl")]
+    seen = [name for name in told if not name.endswith(("_ms", "_ns")) and name != "source"]
+    assert {"prompt_hash", "chain", "input_total_tokens", "prefix_bytes", "finish", "http_status"} <= set(
+        seen
+    )
+    order = ["arm", "request"]
+    tables = [recs.requests.sort_values(order, ignore_index=True)[[*order, *seen]] for recs in (first, again)]
+    pd.testing.assert_frame_equal(tables[1], tables[0])
+    assert not set(again.issues["code"]) & {"tape_mismatch", "tape_end"}
 
 
 def lines(recs: Recordings, arm: str, kind: str) -> list[dict[str, Any]]:
