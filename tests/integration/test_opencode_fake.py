@@ -429,6 +429,24 @@ async def test_a_server_that_is_away_is_asked_again_for_what_does_nothing_twice(
     await api.close()
 
 
+async def test_a_server_that_answers_byte_by_byte_for_ever_is_late():
+    async def drip(reader, writer):
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99999\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(b" ")
+                await writer.drain()
+                await asyncio.sleep(0.02)
+
+    async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
+        api = Api(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", retries=2)
+        async with asyncio.timeout(5):
+            with pytest.raises(DriverTimeout, match=r"GET /global/health: no answer within 0\.2 s"):
+                await api.call("GET", "/global/health", timeout_s=0.2)
+        await api.close()
+        await asyncio.sleep(0.1)  # the server notices
+
+
 async def test_a_creation_that_stalls_leaves_no_session_and_touches_no_other(lab):
     async def stall(session):
         lab.fake.sessions["ses_other"] = {"id": "ses_other", "title": "agentlab"}  # another client's

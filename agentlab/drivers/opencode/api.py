@@ -185,10 +185,11 @@ class Api:
     ) -> httpx.Response:
         for delay_s in (*self._delays_s, None):
             try:
-                reply = await self._client.request(method, route, json=body, timeout=timeout_s)
+                async with asyncio.timeout(timeout_s):  # httpx's own begins anew with every byte
+                    reply = await self._client.request(method, route, json=body)
                 if delay_s is None or not _worth_repeating(method, route, reply.status_code):
                     return reply
-            except httpx.TimeoutException as error:
+            except TimeoutError as error:
                 raise DriverTimeout(
                     f"{method} {route}: no answer within {timeout_s} s", driver="opencode"
                 ) from error

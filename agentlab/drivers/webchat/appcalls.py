@@ -102,7 +102,7 @@ class HttpCalls:
 
     def __init__(self, api: HttpApi, url: str) -> None:
         self._api = api
-        self._client = httpx.AsyncClient(base_url=url, trust_env=False)
+        self._client = httpx.AsyncClient(base_url=url, trust_env=False, timeout=None)
 
     async def ask(self, what: str, values: Mapping[str, str | None], timeout_s: float) -> Any:  # noqa: ANN401
         """Ask one thing; see :class:`Calls`."""
@@ -113,10 +113,9 @@ class HttpCalls:
             body = _PLACE.sub(lambda match: json.dumps(values.get(match[1])), self._api.body)
         headers = {} if body is None else {"Content-Type": "application/json"}
         try:
-            reply = await self._client.request(
-                method, route, content=body, headers=headers, timeout=timeout_s
-            )
-        except httpx.TimeoutException:
+            async with asyncio.timeout(timeout_s):  # httpx's own begins anew with every byte
+                reply = await self._client.request(method, route, content=body, headers=headers)
+        except TimeoutError:
             raise DriverTimeout(
                 f"the app did not answer {method} {path} in {timeout_s:g} s", driver="webchat"
             ) from None
