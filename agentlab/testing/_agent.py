@@ -185,6 +185,8 @@ class Agent:
                 body_bytes=size + 400,
                 canonical_bytes=size,
                 prefix_bytes=prefix,
+                lost_bytes=None if prefix is None else self.last_bytes - prefix,
+                prefix_state={None: "first", self.last_bytes: "append_only"}.get(prefix, "changed"),
                 append_only=None if prefix is None else prefix == self.last_bytes,
                 first_changed=None if prefix in (None, self.last_bytes) else "system",
                 retry_of=retry_of,
