@@ -222,4 +222,6 @@ def test_a_bundle_digest_is_path_nul_bytes(tmp_path, monkeypatch):
     entry.parent.mkdir()
     entry.write_bytes(b"one")
     expected = hashlib.sha256(b"cli.js\0one").hexdigest()
-    assert identity(AGENTS["pi"], entry)["bundle_sha256"] == expected
+    found = identity(AGENTS["pi"], entry)
+    assert found["bundle_sha256"] == expected
+    assert found["entry_sha256"] == hashlib.sha256(b"one").hexdigest()
