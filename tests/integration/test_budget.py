@@ -161,7 +161,7 @@ def test_what_limits_a_study_is_said_whoever_has_the_budget(tmp_path, budgets, s
     assert most in told_cost(study, study.missing())
 
 
-def test_a_dead_provider_ends_the_study_at_once_and_its_run_is_made_again(tmp_path):
+def test_a_dead_provider_ends_the_study_at_once_and_its_run_is_made_again(tmp_path, capsys):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and never listens: connections are refused
         dead = al.Gateway(f"http://127.0.0.1:{taken.getsockname()[1]}/v1", price=PRICE)
@@ -170,6 +170,8 @@ def test_a_dead_provider_ends_the_study_at_once_and_its_run_is_made_again(tmp_pa
                 UpstreamError, match=r"(?s)connection refused\): look at its address.*0 of 3 runs"
             ):
                 record(tmp_path, gateway=dead)
+    said = "agentlab: 3 runs to come: what a run costs is not known yet, no budget limits it"
+    assert capsys.readouterr().err.splitlines()[0] == said, "before anything is asked"
     assert statuses(tmp_path) == [("cancelled", ["upstream_unreachable"])] * 2
     assert {row["charged_usd"] for row in _ends(tmp_path)} == {"0"}
 
