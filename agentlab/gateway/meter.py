@@ -201,7 +201,10 @@ class Meter:
 
 def _choices(body: Mapping[str, Any]) -> int:
     """Return how many answers are asked for; each may be as long as the cap."""
-    options = body.get("generationConfig")
-    asked = [body.get("n"), options.get("candidateCount") if isinstance(options, Mapping) else None]
+    asked = [body.get("n")]
+    for name in ("generationConfig", "generation_config"):
+        options = body.get(name)
+        if isinstance(options, Mapping):
+            asked += [options.get(key) for key in ("candidateCount", "candidate_count")]
     finite = (n for n in asked if isinstance(n, int) or (isinstance(n, float) and math.isfinite(n)))
     return max([1, *map(math.ceil, finite)])

@@ -221,6 +221,17 @@ def test_each_answer_that_is_asked_for_may_be_as_long_as_the_cap() -> None:
     assert float_.hold.usd - three.hold.usd < D("0.00001")  # its two bytes more
 
 
+@pytest.mark.parametrize("options", ["generationConfig", "generation_config"])
+@pytest.mark.parametrize("count", ["candidateCount", "candidate_count"])
+def test_each_candidate_of_gemini_counts_however_it_is_spelled(options: str, count: str) -> None:
+    desk = Desk(Gateway(MODEL, price=PRICE))
+    plain = {key: value for key, value in ASKS["gemini"][1].items() if key != "generationConfig"}
+    told = [{**plain, options: {"maxOutputTokens": 100, count: n}} for n in (1, 3)]
+    one, three = (desk.ask("gemini", body).reserved for body in told)
+    assert one is not None and three is not None
+    assert three.hold.usd - one.hold.usd == D("0.002")
+
+
 @pytest.mark.parametrize(("ttl", "rate"), [(None, "1.25"), ("5m", "1.25"), ("1h", "2")])
 def test_a_cache_write_is_reserved_at_the_price_of_its_lifetime(ttl: str | None, rate: str) -> None:
     marker = {"type": "ephemeral"} | ({} if ttl is None else {"ttl": ttl})
