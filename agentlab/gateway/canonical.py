@@ -219,13 +219,18 @@ class Segment(NamedTuple):
     n_bytes: int
 
 
-_hash_of_small = functools.lru_cache(maxsize=2048)(short_hash)
+@functools.lru_cache(maxsize=2048)
+def _small(name: str, part: bytes) -> Segment:
+    return Segment(name, short_hash(part), len(part))
+
+
 _hash_of_large = Recent(short_hash)
 _spelled: Recent[Sequence[Any], bytes] = Recent(encode, same=operator.is_)
 
 
-def _hash_of(part: bytes) -> str:
-    return _hash_of_small(part) if len(part) < _SMALL else _hash_of_large(part)
+def _segment(name: str, part: bytes) -> Segment:
+    """Name a part; a history is sent again with every request."""
+    return _small(name, part) if len(part) < _SMALL else Segment(name, _hash_of_large(part), len(part))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -296,8 +301,7 @@ def canonical(
     head, messages = [_spelled(tools), encode(system)], [encode(message) for message in history]
     data = b"[" + b",".join(head) + b",[" + b",".join(messages)
     names = ["tools", "system", *["message"] * len(messages)]
-    parts = zip(names, head + messages, strict=True)
-    return Canonical(data, tuple(Segment(name, _hash_of(part), len(part)) for name, part in parts), marks)
+    return Canonical(data, tuple(map(_segment, names, head + messages)), marks)
 
 
 def marked(body: bytes) -> bool:

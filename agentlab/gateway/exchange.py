@@ -95,7 +95,7 @@ class Exchange:
                 "n_messages": len(request.roles),
                 "tool_names_hash": request.tool_names_hash,
                 "max_output_tokens": request.max_output_tokens,
-                "segments": [[s.name, s.hash, s.n_bytes] for s in request.canonical.segments],
+                "segments": request.canonical.segments,
                 "canonical_bytes": len(request.canonical.data),
                 "prefix_state": "first" if link.change is None else link.change.state,
             }
@@ -214,6 +214,6 @@ def _numbers(value: object) -> Any:  # noqa: ANN401
     if isinstance(value, int) and not isinstance(value, bool):  # nearly all of them, and soon said
         return value
     if isinstance(value, Mapping):
-        kept = {str(key): _numbers(part) for key, part in cast("Mapping[str, object]", value).items()}
-        return {key: part for key, part in kept.items() if part is not None} or None
+        parts = cast("Mapping[str, object]", value).items()
+        return {str(key): kept for key, part in parts if (kept := _numbers(part)) is not None} or None
     return value if isinstance(value, float) and abs(value) < float("inf") else None

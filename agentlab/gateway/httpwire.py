@@ -255,7 +255,7 @@ class Connection(asyncio.Protocol):
             path=unquote((url.path or b"").decode("latin-1")),
             query=(url.query or b"").decode("utf-8", "surrogateescape"),
             headers=self._headers,
-            body=_unpacked(b"".join(self._parts), self._headers.get("content-encoding", "")),
+            body=_unpacked(_joined(self._parts), self._headers.get("content-encoding", "")),
             t=time.monotonic_ns(),
         )
         keep = parser.should_keep_alive() and request.method != "HEAD"
@@ -311,6 +311,10 @@ class Connection(asyncio.Protocol):
             linger = struct.pack("ii", 1, 0)
             self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self.transport.abort()
+
+
+def _joined(parts: list[bytes]) -> bytes:
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _unpacked(body: bytes, encoding: str) -> bytes:

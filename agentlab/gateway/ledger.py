@@ -118,8 +118,7 @@ class Ledger:
             The file cannot be written.
         """
         fields = {key: value for key, value in about.items() if value is not None}
-        with self._guarded(), self._locked():
-            self._append("opened", None, {"life": self.life, **fields})
+        self._write("opened", None, {"life": self.life, **fields})
         if self.halted is not None:
             raise RecordingError(f"{self._path}: the ledger cannot be written: {self.halt_detail}")
 
@@ -144,17 +143,14 @@ class Ledger:
             return None
         if not (amount.is_finite() and amount >= 0):
             raise ConfigError(f"Ledger.reserve({amount!r}): give an amount in USD, from 0")
-        with self._guarded(), self._locked():
-            for limit, account in ((self._budget, self._account), (self._total, None)):
-                if limit is not None and EXACT.add(self.book.committed(account), amount) > limit:
-                    return None
-            self._number += 1
-            hold = Hold(f"{self.life}-{self._number}", amount)
-            about = {key: value for key, value in about.items() if value is not None}
-            self._append("reserved", t, {"id": hold.id, **about, "reserved_usd": text(amount)})
-            self._mine[hold.id] = (hold, about)
-            return hold
-        return None
+        self._number += 1
+        hold = Hold(f"{self.life}-{self._number}", amount)
+        about = {key: value for key, value in about.items() if value is not None}
+        row = {"id": hold.id, **about, "reserved_usd": text(amount)}
+        if not self._write("reserved", t, row, amount=amount):
+            return None
+        self._mine[hold.id] = (hold, about)
+        return hold
 
     def settle(
         self,
@@ -191,8 +187,7 @@ class Ledger:
         fields: dict[str, Any] = {"id": hold.id, **kept, **about, "charged_usd": text(charge)}
         fields |= {"uncertain": True} if measured is None else {"measured_usd": text(measured)}
         del self._mine[hold.id]
-        with self._guarded(), self._locked():
-            self._append("settled", t, {key: value for key, value in fields.items() if value is not None})
+        self._write("settled", t, {key: value for key, value in fields.items() if value is not None})
         if charge > hold.usd:
             self.halt("error", "charge_above_reservation", t=t)
         return charge
@@ -210,8 +205,7 @@ class Ledger:
             Further fields of the row.
         """
         fields = {key: value for key, value in about.items() if value is not None}
-        with self._guarded(), self._locked():
-            self._append("refused", t, {"reason": reason, **fields})
+        self._write("refused", t, {"reason": reason, **fields})
 
     def halt(self, why: str, detail: str, *, t: int | None = None) -> None:
         """Admit nothing more in this life.
@@ -228,8 +222,7 @@ class Ledger:
         if self.halted is not None:
             return
         self.halted, self.halt_detail = why, detail
-        with self._guarded(), self._locked():
-            self._append("halted", t, {"life": self.life, "why": why, "detail": detail})
+        self._write("halted", t, {"life": self.life, "why": why, "detail": detail})
 
     @property
     def limited(self) -> bool:
@@ -262,15 +255,31 @@ class Ledger:
             os.close(self._fd)
             self._fd = None
 
-    @contextlib.contextmanager
-    def _guarded(self) -> Generator[None]:
-        """A ledger that cannot be written admits nothing more; what is open stays reserved."""
+    def _write(
+        self, kind: str, t: int | None, fields: Mapping[str, Any], *, amount: Decimal | None = None
+    ) -> bool:
+        """Append a row, unless its amount is more than the budgets have left; say whether it was.
+
+        A ledger that cannot be written admits nothing more; what is open stays reserved.
+        """
         try:
-            yield
+            with self._locked():
+                if amount is not None and not self._has_left(amount):
+                    return False
+                self._append(kind, t, fields)
         except (OSError, RecordingError) as error:
             code = error.errno if isinstance(error, OSError) else None
             if self.halted is None:
                 self.halted, self.halt_detail = "error", errno.errorcode.get(code or 0, "EIO")
+            return False
+        return True
+
+    def _has_left(self, amount: Decimal) -> bool:
+        limits = ((self._budget, self._account), (self._total, None))
+        return all(
+            limit is None or EXACT.add(self.book.committed(account), amount) <= limit
+            for limit, account in limits
+        )
 
     @contextlib.contextmanager
     def _locked(self) -> Generator[None]:

@@ -220,10 +220,9 @@ class Server:
         scheme, _, bearer = http.headers.get("authorization", "").partition(" ")
         given = [bearer.strip() if scheme.lower() == "bearer" else "", http.key]
         given += [http.headers.get(name, "") for name in ("x-api-key", "x-goog-api-key")]
-        right = [
-            hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode()) for token in given
-        ]
-        return None if any(right) else "token"
+        right = self.token.encode()
+        said = (token.encode("utf-8", "replace") for token in given if token)
+        return None if any(hmac.compare_digest(token, right) for token in said) else "token"
 
     def order(self, line: bytes) -> dict[str, Any]:
         """Carry out one order of the owner.
@@ -334,6 +333,7 @@ async def _serve() -> None:
         _say({"error": str(error), "type": type(error).__name__})
         return
     gc.freeze()  # what is loaded by now is never swept again: no pause from it
+    gc.set_threshold(20_000)  # one request's JSON alone is more objects than Python's 700
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _leave, server)
     _say(
         {

@@ -9,7 +9,7 @@ stays None, never 0, and counts that contradict each other are None with a reaso
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 Convention = Literal["inclusive", "exclusive"]
@@ -78,6 +78,7 @@ _WORDS = frozenset(
         "iterations",
     )
 )
+_KNOWN = _COUNTS | _WORDS
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -119,10 +120,10 @@ class Usage:
         dict
             Column name to tokens.
         """
-        return {name: value for name in _NAMES if (value := getattr(self, name)) is not None}
+        return {name: value for name, value in self.__dict__.items() if value is not None and name in _NAMES}
 
 
-_NAMES = tuple(field.name for field in dataclasses.fields(Usage) if field.name.endswith("_tokens"))
+_NAMES = frozenset(field.name for field in dataclasses.fields(Usage) if field.name.endswith("_tokens"))
 
 
 def read_usage(
@@ -152,14 +153,18 @@ def read_usage(
     """
     if not isinstance(raw, Mapping) or not raw:
         return Usage(reason="no_usage")
-    leaves = dict(_leaves(cast("Mapping[str, Any]", raw)))
-    unknown = tuple(sorted(path for path in leaves if path not in _COUNTS and path not in _WORDS))
+    leaves: dict[str, Any] = {}
+    _add_leaves(leaves, cast("Mapping[str, Any]", raw), "")
+    unknown = tuple(sorted(leaves.keys() - _KNOWN))
     counted = {path: _count(value) for path, value in leaves.items() if path in _COUNTS}
-    if any(count is None for count in counted.values()):
+    if None in counted.values():
         return Usage(reason="usage_implausible", unknown_keys=unknown)
 
     def first(paths: tuple[str, ...]) -> int | None:
-        return next((counted[path] for path in paths if path in counted), None)
+        for path in paths:
+            if path in counted:
+                return counted[path]
+        return None
 
     given, read, write = first(_INPUT), first(_READ), first(_WRITE)
     of_1h, of_5m = first(_WRITE_1H), first(_WRITE_5M)
@@ -220,16 +225,16 @@ def _output(
     return (None, None, True) if reasoning > output else (output, reasoning, False)
 
 
-def _leaves(raw: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield path and value; a null is a value that was not given."""
+def _add_leaves(leaves: dict[str, Any], raw: Mapping[str, Any], prefix: str) -> None:
+    """Add path and value; a null is a value that was not given."""
     for key, value in raw.items():
         path = f"{prefix}{key}"
         if isinstance(value, int):  # nearly all of them, and soon said
-            yield path, value
+            leaves[path] = value
         elif isinstance(value, Mapping):
-            yield from _leaves(cast("Mapping[str, Any]", value), f"{path}.")
+            _add_leaves(leaves, cast("Mapping[str, Any]", value), f"{path}.")
         elif value is not None:
-            yield path, value
+            leaves[path] = value
 
 
 def _count(value: object) -> int | None:

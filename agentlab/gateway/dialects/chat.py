@@ -190,8 +190,8 @@ def _anonymous(message: dict[str, Any]) -> dict[str, Any]:
     return said
 
 
-def _without_id(call: object) -> object:
-    return {k: v for k, v in mapping(call).items() if k != "id"} if isinstance(call, dict) else call
+def _without_id(call: Any) -> Any:  # noqa: ANN401
+    return {key: value for key, value in call.items() if key != "id"} if isinstance(call, dict) else call
 
 
 def _plain(item: Mapping[str, Any]) -> dict[str, Any]:
