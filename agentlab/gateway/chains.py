@@ -18,7 +18,7 @@ from .dialects.base import ModelRequest
 from .prefix import Change, compare
 
 _MAX_CONVERSATIONS = 256
-_MAX_HEADS = 8
+_MAX_HEADS = 16
 _HEAD_BYTES = 400
 # A request without tools names its job at the beginning of its system text.
 _TITLE = re.compile(rb"\btitles?\b", re.IGNORECASE)
@@ -132,7 +132,8 @@ class Chains:
         if before is not None and before.chain == new.chain:
             heads.remove(before)
         heads.append(new)
-        del heads[:-_MAX_HEADS]
+        if len(heads) > _MAX_HEADS:  # the main chain waits while its subagents talk, however many there are
+            heads.remove(next((head for head in heads if head.chain != "main"), heads[0]))
         return link
 
 

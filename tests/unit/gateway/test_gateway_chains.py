@@ -102,6 +102,15 @@ def test_another_prompt_with_tools_is_a_subagent_and_goes_its_own_way() -> None:
     assert grown.chain == "subagent" and grown.change is not None and grown.change.append_only
 
 
+def test_a_main_chain_is_found_again_after_any_number_of_subagents() -> None:
+    say = Talk()
+    say("a")
+    for k in range(40):
+        assert say(f"find {k}", system=f"You search {k}.") == Link("subagent")
+    grown = say("a", "b")
+    assert grown.chain == "main" and grown.change is not None and grown.change.append_only
+
+
 def test_a_compaction_that_keeps_its_prefix_is_compared_and_not_followed() -> None:
     say = Talk()
     say("a")
