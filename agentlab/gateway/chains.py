@@ -183,7 +183,11 @@ def side_job(request: ModelRequest) -> str | None:
 
 
 def _label(new: _Head, heads: list[_Head]) -> str | None:
-    """Name a chain that begins: beside a main chain with tools it is a subagent's, or unknown without."""
-    if not any(head.chain == "main" for head in heads):
+    """Name a chain that begins: beside a main chain with tools it is a subagent's, or unknown without.
+
+    What came first without tools may have been a question ahead of the talk: then the first chain with tools
+    is the main one.
+    """
+    if not any(head.chain == "main" and (head.has_tools or not new.has_tools) for head in heads):
         return "main"
     return "subagent" if new.has_tools else None

@@ -148,6 +148,13 @@ def test_an_agent_without_tools_has_a_main_chain() -> None:
     assert say("a", "b", tools=()).chain == "main"
 
 
+def test_a_question_ahead_of_the_talk_makes_no_subagent_of_it() -> None:
+    say = Talk()
+    assert say("quota", tools=(), system="") == say("a") == Link("main")
+    assert say("find it", system="You search.") == Link("subagent")
+    assert say("a", "b").chain == "main"
+
+
 def test_the_user_id_of_messages_names_the_conversation() -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "metadata": {"user_id": "u"}}
     assert MESSAGES.parse(json.dumps(body).encode()).session == "u"
