@@ -86,6 +86,8 @@ def _study(recs: Recordings, name: str, path: Path) -> Block:
         ["machine", _machine(machine)],
         ["system", _system(machine)],
     ]
+    if scenario and not scenario.get("turns"):  # commands and terminals at their prompt ask no model
+        rows = [row for row in rows if row[0] != "gateway"]
     missing = [row[0] for row in rows if not row[1]]
     note = f"Not in the recording: {', '.join(missing)}." if missing else ""
     return table(["study", name], [row for row in rows if row[1]], notes=[note])
@@ -95,6 +97,8 @@ def _scenario(scenario: Mapping[str, Any]) -> str:
     if not scenario:
         return ""
     turns = scenario.get("turns") or ()
+    if not turns:
+        return str(scenario.get("name", "unnamed"))
     said = [str(scenario.get("name", "unnamed")), words.count(len(turns), "turn")]
     if scenario.get("require"):
         said.append(f"requires {', '.join(map(str, scenario['require']))}")

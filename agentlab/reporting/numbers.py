@@ -13,14 +13,22 @@ from .blocks import Block, never_fails, sentences, table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from ..recording import Recordings
 
-#: What is estimated when nothing is asked for: those of them that have data.
-METRICS = (
-    "TTFT", "TURN_LATENCY", "ITL", "CACHE_HIT_RATE", "PREFIX_REUSE", "INPUT_TOKENS", "REQUESTS",
-    "TOOL_FAILURES", "COST", "MEM_SLOPE", "MEM_INTERCEPT", "PSS_TOTAL", "PAINT", "FIRST_INPUT",
-)  # fmt: skip
+#: What is estimated when nothing is asked for: those of them that have data. Table -> metrics of a study that
+#: has rows in it.
+_BY_TABLE = {
+    "turns": (
+        "TTFT", "TURN_LATENCY", "ITL", "CACHE_HIT_RATE", "PREFIX_REUSE", "INPUT_TOKENS", "REQUESTS",
+        "TOOL_FAILURES", "COST",
+    ),
+    "page": ("LONG_TASKS", "TBT", "DROPPED_FRAMES", "INP"),
+    "memory": ("MEM_SLOPE", "MEM_INTERCEPT", "PSS_TOTAL", "PAINT", "FIRST_INPUT"),
+    "exec": ("EXEC_REPORT", "EXEC_LOST"),
+}  # fmt: skip
+METRICS = tuple(name for names in _BY_TABLE.values() for name in names)
 _MOST_POSITIONS = 12
 _MOST_IN_FIGURE = 4
 #: column of requests -> heading; medians over the requests at one place in the conversation
@@ -64,11 +72,13 @@ def estimate(recs: Recordings, metrics: Sequence[str] = (), reference: str | Non
 
 
 @never_fails
-def estimates(frame: pd.DataFrame, metrics: Sequence[str] = ()) -> Block:
+def estimates(recs: Recordings, frame: pd.DataFrame, metrics: Sequence[str] = ()) -> Block:
     """Show estimates with intervals and coverage, and name what could not be estimated.
 
     Parameters
     ----------
+    recs : Recordings
+        What was measured.
     frame : pandas.DataFrame
         Of :func:`estimate`.
     metrics : sequence of str
@@ -78,7 +88,8 @@ def estimates(frame: pd.DataFrame, metrics: Sequence[str] = ()) -> Block:
     -------
     Block
     """
-    lost = [name for name in metrics or METRICS if name not in set(frame["metric"])]
+    usual = [name for table, names in _BY_TABLE.items() if len(recs.table(table)) for name in names]
+    lost = [name for name in metrics or usual if name not in set(frame["metric"])]
     line = f"Not estimated, because no used run has data for it: {', '.join(lost)}." if lost else ""
     return Block(estimates_card(frame)) + sentences([line])
 
@@ -103,9 +114,30 @@ def figures(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
         yield frame[frame["metric"].isin(metrics[at : at + _MOST_IN_FIGURE])]
 
 
+def first_tokens(recs: Recordings) -> Iterator[Axes]:
+    """Draw how long answers took to begin, where any used run has one.
+
+    Parameters
+    ----------
+    recs : Recordings
+        What was measured.
+
+    Yields
+    ------
+    matplotlib.axes.Axes
+    """
+    from ..plots.ttft import plot_ttft
+    from ..stats.first import has_data
+    from ..stats.metrics import TTFT
+    from ..stats.runs import Runs
+
+    if has_data(Runs(recs), TTFT):
+        yield plot_ttft(recs)
+
+
 @never_fails
 def requests(recs: Recordings) -> Block:
-    """Show what was sent and cached at each place of the conversation.
+    """Show what was sent and cached at each place of the conversation; nothing without a request.
 
     Parameters
     ----------
@@ -120,7 +152,7 @@ def requests(recs: Recordings) -> Block:
     used = frame[frame["eligible"].fillna(value=False)]
     main = used[(used["chain"] == "main") & used["position"].notna()]
     if main.empty:
-        return sentences(["No request of a used run is known."])
+        return sentences([])
     known = {name: head for name, head in _SENT.items() if main[name].notna().any()}
     changed = main["first_changed"].notna().any()
     places = sorted(main["position"].unique())

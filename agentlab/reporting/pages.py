@@ -85,14 +85,37 @@ def _write(target: Path, content: bytes) -> Path:
 
 
 def _read(notebook: Path, *, code: bool) -> Any:  # noqa: ANN401
-    """Read a notebook; without its code, what libraries warned of (with paths of this machine) goes, too."""
+    """Read a notebook; without its code, what shows nothing then goes, too.
+
+    That is headings with nothing below, and what libraries warned of, with paths of this machine.
+    """
     import nbformat
 
     node: Any = nbformat.read(notebook, as_version=4)
-    for cell in node.cells if not code else ():
+    if code:
+        return node
+    for cell in node.cells:
         if cell.cell_type == "code":
-            cell.outputs = [out for out in cell.outputs if out.get("name") != "stderr"]
+            cell.outputs = [out for out in cell.outputs if out.get("name") != "stderr" and _shows(out)]
+    shown: list[Any] = []
+    for cell in reversed(node.cells):
+        below = _level(shown[-1]) if shown else 1
+        heading = _level(cell) if "\n" not in cell.source.strip() else 0
+        if (cell.cell_type != "code" or cell.outputs) and not 0 < below <= heading:
+            shown.append(cell)
+    node.cells = shown[::-1]
     return node
+
+
+def _shows(output: Any) -> bool:  # noqa: ANN401
+    data = output.get("data")
+    return data is None or any(str(value).strip() for value in data.values())
+
+
+def _level(cell: Any) -> int:  # noqa: ANN401
+    """Return the level of the heading that a cell begins with; 0 without one."""
+    words = cell.source.split(maxsplit=1) if cell.cell_type == "markdown" else []
+    return len(words[0]) if words and set(words[0]) == {"#"} else 0
 
 
 def _style(*, code: bool) -> str:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..recording import Recording, Recordings
 
 _MOST = 12
+_TURNS = ("turns used", "warm-up turns")
 
 
 def read(study: list[str], kept: list[str] | None = None) -> Recordings:
@@ -58,8 +59,9 @@ def coverage(recs: Recordings) -> Block:
         because = ", ".join(f"{code} {n:,}" for code, n in arm["reasons"].items())
         counts = [f"{arm[name]:,}" for name in ("n_runs", "n_used", "n_discarded")]
         warm = int(own["warmup"].fillna(value=False).sum())
-        rows.append([arm["arm"], *counts, because or "none", f"{len(own) - warm:,}", f"{warm:,}"])
-    head = ["arm", "runs", "used", "discarded", "because", "turns used", "warm-up turns"]
+        prompted = [f"{len(own) - warm:,}", f"{warm:,}"] if len(turns) else []
+        rows.append([arm["arm"], *counts, because or "none", *prompted])
+    head = ["arm", "runs", "used", "discarded", "because", *(_TURNS if len(turns) else ())]
     return table(head, rows, right=(1, 2, 3, 5, 6), notes=_discarded(recs))
 
 

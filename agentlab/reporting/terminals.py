@@ -121,7 +121,7 @@ def _under_pressure(recs: Recordings) -> list[str]:
 
 @never_fails
 def memory(recs: Recordings) -> Block:
-    """Show memory and start-up by arm and number of sessions.
+    """Show memory and start-up by arm and number of sessions; nothing where memory was not sampled.
 
     Parameters
     ----------
@@ -132,9 +132,7 @@ def memory(recs: Recordings) -> Block:
     -------
     Block
     """
-    if not measures_memory(recs):
-        return sentences(["No run's memory was sampled."])
-    if recs.runs["n_sessions"].isna().all():
+    if not measures_memory(recs) or recs.runs["n_sessions"].isna().all():
         return sentences([])
     head, *rows = rows_by_sessions(recs)
     notes = [

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import nbformat
 import pytest
 
 import agentlab as al
@@ -52,12 +53,13 @@ def test_every_part_can_be_made_of_every_recording(studies, kind):
     estimates = numbers.estimate(recs)
     blocks = [
         facts.title(recs), facts.measured(recs), facts.arms(recs), runs.coverage(recs),
-        numbers.estimates(estimates), numbers.requests(recs), runs.choice(recs), runs.issues(recs),
+        numbers.estimates(recs, estimates), numbers.requests(recs), runs.choice(recs), runs.issues(recs),
         facts.provenance(recs),
     ]  # fmt: skip
     for block in blocks:
         plain, html = shown(block)
-        assert plain.strip()
+        empty = block is blocks[5] and kind in ("none_used", "empty", "foreign_empty")  # no request is used
+        assert bool(plain.strip()) == (not empty)
         assert "cannot be made" not in plain
         assert "<NA>" not in plain and "nan" not in re.findall(r"\w+", plain)
         assert "<b>$x$" not in html
@@ -72,7 +74,7 @@ def test_what_is_not_in_the_recording_is_named(studies):
     without = al.load(studies["no_gateway"])
     assert "none: what only a gateway sees" in repr(facts.measured(without))
     assert "Unknown in this recording:" in repr(numbers.requests(without))
-    assert "PREFIX_REUSE" in repr(numbers.estimates(numbers.estimate(without)))
+    assert "PREFIX_REUSE" in repr(numbers.estimates(without, numbers.estimate(without)))
 
 
 def test_without_a_used_run_the_page_says_so_and_why(studies):
@@ -102,7 +104,7 @@ def test_the_example_says_what_differs_and_where_the_cache_was_lost(studies):
 def test_unknown_tokens_are_unknown_and_not_zero(studies):
     recs = al.load(studies["no_usage"])
     assert "unknown input tokens" in repr(numbers.requests(recs))
-    assert "INPUT_TOKENS" in repr(numbers.estimates(numbers.estimate(recs))).splitlines()[-1]
+    assert "INPUT_TOKENS" in repr(numbers.estimates(recs, numbers.estimate(recs))).splitlines()[-1]
 
 
 def test_figures_hold_few_metrics_and_those_with_an_interval(studies):
@@ -231,6 +233,55 @@ def test_metrics_are_named_or_given():
 def test_what_is_no_study_is_said():
     with pytest.raises(ConfigError, match=r"report\(int\): give a study's folder"):
         make.report(5, pdf=False)
+
+
+def notebook(path, *cells):
+    made = [
+        nbformat.v4.new_markdown_cell(source)
+        if isinstance(source, str)
+        else nbformat.v4.new_code_cell(outputs=[nbformat.v4.new_output("display_data", d) for d in source])
+        for source in cells
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=made), path)
+    return path
+
+
+def test_headings_with_nothing_below_are_left_out(tmp_path):
+    empty = sentences([])._repr_mimebundle_()
+    some = [{"text/plain": "42"}]
+    cells = (
+        "## One",
+        [empty],
+        [empty],
+        "## Two",
+        [empty],
+        some,
+        "## Three",
+        [],
+        "## Four\n\nText.",
+        "## End",
+    )
+    nb = notebook(tmp_path / "a.ipynb", *cells)
+    page = pages.write_page(nb, tmp_path / "a.html", title="t", code=False).read_text()
+    assert re.findall(r"<h2[^>]*>(\w+)", page) == ["Two", "Four"]
+    whole = pages.write_page(nb, tmp_path / "b.html", title="t").read_text()
+    assert re.findall(r"<h2[^>]*>(\w+)", whole) == ["One", "Two", "Three", "Four", "End"]
+
+
+def test_what_a_kind_of_study_cannot_have_is_not_missed(tmp_path):
+    exec_ = SyntheticStudy(tmp_path / "e", arms=("a",))
+    with exec_.run("a") as run:
+        run.emit("session.open", session="s", role="main")
+    recs = al.load(exec_.path)
+    assert "turns" not in repr(runs.coverage(recs))
+    assert "Not estimated" not in repr(numbers.estimates(recs, numbers.estimate(recs)))
+    assert "TTFT" in repr(numbers.estimates(recs, numbers.estimate(recs, ["TTFT"]), ["TTFT"]))
+    assert list(numbers.first_tokens(recs)) == [] and repr(numbers.requests(recs)) == ""
+
+
+def test_when_answers_began_is_drawn_where_it_is_known(studies):
+    assert len(list(numbers.first_tokens(al.load(studies["example"])))) == 1
+    assert list(numbers.first_tokens(al.load(studies["none_used"]))) == []
 
 
 def test_what_libraries_warn_of_is_in_no_report(tmp_path):

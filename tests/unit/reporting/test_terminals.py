@@ -49,7 +49,7 @@ def test_without_any_interval_what_cannot_be_pooled_is_not_drawn_as_empty_axes(f
     assert drawn == {"MEM_SLOPE", "MEM_INTERCEPT"}
 
 
-def test_where_nothing_was_sampled_it_says_so():
+def test_where_nothing_was_sampled_it_says_nothing():
     cache = al.load(al.example("cache"))
-    assert repr(terminals.memory(cache)) == "No run's memory was sampled."
+    assert repr(terminals.memory(cache)) == ""
     assert list(terminals.memory_figures(cache)) == []
