@@ -17,8 +17,8 @@ from typing import IO, Any
 from .. import __version__
 from ..engine.study import Study
 from ..errors import AgentlabError, ConfigError, StartupError
-from ..wire.held import left_behind, make_held
-from .lease import CONNECTION, PREFIX
+from ..wire.held import PREFIX, left_behind, make_held
+from .lease import CONNECTION
 from .outfit import Lifeline, environment, guard, import_paths, job_line, outcome_of, tail
 
 _START_S = 60.0

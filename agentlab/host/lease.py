@@ -22,10 +22,11 @@ from .. import __version__
 from ..engine.files import HOST_FILE, write_json
 from ..errors import RecordingError
 from ..jsonfile import read_json
+from ..wire.held import PREFIX
 from ..wire.procid import ProcessId
 
-#: What a measuring kernel's runtime folder and connection file are called, below Jupyter's runtime folder.
-PREFIX, CONNECTION = "agentlab-", "kernel.json"
+#: What a measuring kernel's connection file is called, in its own folder below Jupyter's runtime folder.
+CONNECTION = "kernel.json"
 _NAME = re.compile(rf"{PREFIX}\w+/{re.escape(CONNECTION)}", re.ASCII)
 #: Goes on while the machine sleeps: a deadline is a deadline.
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

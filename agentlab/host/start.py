@@ -8,6 +8,7 @@ from collections.abc import Callable
 from ..engine.budget import told_cost
 from ..engine.study import Study
 from ..errors import ConfigError
+from ..wire.left import clear_left
 from ..wire.procid import ProcessId
 from .base import Host
 from .lease import Lease
@@ -103,11 +104,25 @@ def launch(study: Study, make_host: HostMaker, progress: str, *, detached: bool 
         say(f"{planned - left} of {planned} already recorded in {study.folder}; {left} to do")
     if (cost := told_cost(study, slots)) is not None:
         say(cost)
+    _clear_left()
     before = Lease.read(study.folder)
     if before is not None:
         before.clear()
     lease = (lambda: _new_lease(study, before)) if detached else None
     return Running(study, make_host(study), lambda running: show(running, progress), lease=lease)
+
+
+def _clear_left() -> None:
+    """Nothing is left behind: not even by a study whose watchdogs were killed with it."""
+    from ..progress import say
+
+    left = clear_left()
+    if left.ended:
+        said = ", ".join(left.ended)
+        say(f"an earlier study was killed together with its watchdogs; what it left was ended: {said}")
+    if left.staying:
+        said, pids = ", ".join(left.staying), " ".join(one.split()[0] for one in left.staying)
+        say(f"an earlier study that was killed may have left: {said}; to end them: kill {pids}")
 
 
 def _new_lease(study: Study, before: Lease | None) -> Lease | None:

@@ -79,20 +79,22 @@ class Toy:
             raise StartupError("the toy was told not to start", driver="toy", phase="startup")
         async with Children() as children:
             arm.own(children.pid)
-            yield _Opened(self, children)
+            yield _Opened(self, children, arm.scratch)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Opened:
     toy: Toy
     children: Children
+    home: Path
 
     @contextlib.asynccontextmanager
     async def session(self, run: Run) -> AsyncGenerator[_Session]:
         """Open a session."""
         run.emit("session.open", session="toy", role="main")
         if self.toy.pids is not None:
-            await self.children.spawn([sys.executable, "-c", _DETACHED, str(self.toy.pids)], env={})
+            argv = [sys.executable, "-c", _DETACHED, str(self.toy.pids)]
+            await self.children.spawn(argv, env={"HOME": str(self.home)})
         try:
             yield _Session(self.toy, run)
         finally:

@@ -16,14 +16,14 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from ..errors import StartupError
 from . import watchdog
+from .held import PREFIX, make_held
 from .marked import MARKER, kill_marked
 
 Stdio = Literal["null", "pipe"] | Path
@@ -128,7 +128,7 @@ class Children:
         self.marker = secrets.token_hex(8)
         self.survivors: tuple[str, ...] = ()
         self._children: dict[int, Child] = {}
-        self._folders: list[Path] = []
+        self._folders: dict[Path, IO[bytes]] = {}
         # An exit may be told before the spawn's answer was handled.
         self._exits: dict[int, dict[str, Any]] = {}
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
@@ -220,8 +220,7 @@ class Children:
         if tty is not None:
             return self._adopt((await self.ask(message))["pid"])
         opened: list[int] = []
-        reader: int | None = None
-        writer: int | None = None
+        reader = writer = None
         try:
             child_in, writer = self._open_in(stdin, opened)
             child_out, reader = self._open_out(stdout, opened)
@@ -253,11 +252,10 @@ class Children:
         Returns
         -------
         Path
-            An empty folder with a short path, so that sockets fit into it.
+            With a short path, so that sockets fit into it; see :mod:`agentlab.wire.left`.
         """
-        path = Path(tempfile.mkdtemp(prefix="agentlab-"))
-        self._folders.append(path)
-        await self.ask({"op": "own", "path": str(path)})
+        path, self._folders[path] = make_held(PREFIX)
+        await self.ask({"op": "own", "path": str(path)}, [self._folders[path].fileno()])
         return path
 
     async def close(self, *, term_s: float = 0.2) -> tuple[str, ...]:
@@ -283,6 +281,8 @@ class Children:
             self.survivors = await kill_marked(self.marker)
             for folder in self._folders:
                 shutil.rmtree(folder, ignore_errors=True)
+        for held in self._folders.values():
+            held.close()
         self._loop.remove_reader(self._sock)
         with contextlib.suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)  # also for copies of this process, which hold it open

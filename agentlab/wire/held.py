@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-_FILE = "log"
+#: How the names of all private folders begin.
+PREFIX = "agentlab-"
+_FILE = ".held"
 
 
 def make_held(prefix: str, parent: Path | None = None) -> tuple[Path, IO[bytes]]:
@@ -38,7 +40,7 @@ def make_held(prefix: str, parent: Path | None = None) -> tuple[Path, IO[bytes]]
         It cannot be made.
     """
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-    unnamed = folder / f".{_FILE}"
+    unnamed = folder / f"{_FILE}.new"
     file = unnamed.open("w+b")
     with contextlib.suppress(OSError):  # a file system without locks: then it is never taken for left
         fcntl.flock(file, fcntl.LOCK_EX)

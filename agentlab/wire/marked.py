@@ -54,8 +54,28 @@ def marked(pid: int, marker: str) -> bool:
     bool
     """
     try:
-        if f"{MARKER}={marker}".encode() not in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+        if f"{MARKER}={marker}".encode() not in variables(pid):
             return False
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
     except OSError:
         return False
+
+
+def variables(pid: int) -> list[bytes]:
+    """Return the environment of a process, ``NAME=value`` each.
+
+    Parameters
+    ----------
+    pid : int
+        Process.
+
+    Returns
+    -------
+    list of bytes
+
+    Raises
+    ------
+    OSError
+        It is gone, or another user's.
+    """
+    return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")

@@ -114,7 +114,7 @@ class _Watchdog:
         self.buffer = b""
         self.fds: list[int] = []
         self.direct: set[int] = set()
-        self.folders: list[str] = []
+        self.folders: dict[str, int] = {}
         self.over = False
         self.owner = _owner()
         self.wake_r, wake_w = os.pipe()
@@ -171,7 +171,7 @@ class _Watchdog:
         elif op == "signal":
             _send_signal([message["pid"]] if message["pid"] in self.direct else [], message["signal"])
         elif op == "own":
-            self.folders.append(message["path"])
+            self.folders[message["path"]] = self.fds.pop(0)  # its lock, held as long as this process lives
         elif op == "sweep":
             answer["survivors"] = self.sweep(message["term_s"])
         self.send(answer)

@@ -9,6 +9,8 @@ import itertools
 import json
 import os
 import signal
+import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 
@@ -270,3 +272,37 @@ def test_what_is_left_when_owner_and_kernel_are_killed_together_goes_at_the_next
     here.unlink()
     assert running.result()[0].eligible
     assert not [*notebook.runtime.glob("agentlab-*")]
+
+
+def test_what_is_left_when_the_watchdogs_are_killed_too_is_ended_at_the_next_start(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What carries no marker is named, not killed: it may be somebody's."""
+    study = UnderWay(notebook, "process")
+    guards = [p for p in study.processes if lives(p) and "watchdog.py" in " ".join(p.cmdline())]
+    killed = [notebook.process, study.worker(), *guards]
+    assert len(guards) >= 3  # of the study and of both arms
+    for process in killed:
+        process.suspend()
+    for process in killed:
+        process.kill()
+    wait_until(lambda: not any(map(lives, killed)), 5, "they are gone")
+    daemon = study.daemons[1]
+    (folder,) = notebook.temporary.glob("agentlab-*")
+    assert lives(daemon)
+    monkeypatch.setattr(tempfile, "tempdir", str(notebook.temporary))
+
+    def record(name: str) -> None:
+        scenario, to = al.Scenario("toy", turns=["hi"]), notebook.folder / name
+        al.record(scenario, Toy(), runs=1, to=to, host="inline", quiet=None, progress="none").result()
+
+    with subprocess.Popen(["sleep", "60"], cwd=folder) as editor:
+        record("next")
+        said = capsys.readouterr().err.splitlines()
+        assert not lives(daemon) and editor.poll() is None and folder.exists()
+        assert said[0].startswith("agentlab: an earlier study was killed together with its watchdogs")
+        assert f"{daemon.pid} python" in said[0]
+        assert said[1].endswith(f"may have left: {editor.pid} sleep; to end them: kill {editor.pid}")
+        editor.kill()
+    record("third")
+    assert capsys.readouterr().err == "" and not [*notebook.temporary.glob("agentlab-*")]

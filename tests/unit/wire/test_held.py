@@ -35,7 +35,7 @@ def test_what_is_not_ours_or_is_just_being_made_is_left_alone(tmp_path, monkeypa
     (tmp_path / "lab-without-file").mkdir()
     (tmp_path / "lab-file").touch()
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "log").touch()
+    (tmp_path / "other" / ".held").touch()
     folder, file = make_held("lab-", tmp_path)
     file.close()
     with monkeypatch.context() as another:
