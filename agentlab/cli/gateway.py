@@ -12,13 +12,14 @@ from .outcome import DONE
 from .parser import Parser, whole
 
 if TYPE_CHECKING:
-    from ..gateway import Gateway
+    from ..gateway import Gateway, ScriptedModel, Tape
 
 _LIMITS = ("price", "budget_usd", "max_requests")
 _EXAMPLE = """\
 examples:
   agentlab gateway cache-probe
   agentlab gateway https://HOST/v1 --gateway-key-env NAME --price 3,15,0.30 --budget-usd 5 --to gateway
+  agentlab gateway https://HOST/v1 --keep content --to gateway   # then: agentlab gateway gateway
 """
 
 
@@ -44,10 +45,17 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
     parser.add_argument(
         "upstream",
         metavar="UPSTREAM",
-        help="a provider's URL; or a scripted model: cache-probe, a .json file",
+        help="a provider's URL; a scripted model: cache-probe, a .json file; or a tape: a folder that was "
+        "recorded with --keep content",
     )
     add_limits(parser)
     parser.add_argument("--to", type=Path, metavar="FOLDER", help="keep its evidence and its ledger there")
+    parser.add_argument(
+        "--keep",
+        choices=("numbers", "content"),
+        default="numbers",
+        help="content: prompts and answers too, and a tape of the answers",
+    )
     parser.set_defaults(command=_run)
 
 
@@ -107,16 +115,16 @@ def gateway_of(options: argparse.Namespace) -> Gateway | None:
             if getattr(options, name) is not None:
                 raise ConfigError(f"{_flag(name)} goes with --gateway URL or --gateway-script NAME")
         return None
-    return _gateway(options, upstream, scripted=options.gateway is None)
-
-
-def _gateway(options: argparse.Namespace, upstream: str, *, scripted: bool) -> Gateway:
     from ..gateway.script import ScriptedModel
+
+    return _gateway(options, upstream if options.gateway else ScriptedModel.load(upstream))
+
+
+def _gateway(options: argparse.Namespace, upstream: ScriptedModel | Tape | str) -> Gateway:
     from ..gateway.settings import Gateway
 
     limits = {name: getattr(options, name) for name in _LIMITS}
-    model = ScriptedModel.load(upstream) if scripted else upstream
-    gateway = Gateway(model, key_env=options.gateway_key_env, **limits)
+    gateway = Gateway(upstream, key_env=options.gateway_key_env, **limits)
     if gateway.key_env is not None and gateway.key_env not in os.environ:  # not shown: it may be the key
         raise ConfigError("--gateway-key-env: this environment variable is not set")
     return gateway
@@ -127,11 +135,22 @@ def _run(options: argparse.Namespace) -> int:
 
     parser: Parser = options.parser
     try:
-        gateway = _gateway(options, options.upstream, scripted="://" not in options.upstream)
+        if options.keep == "content" and options.to is None:
+            raise ConfigError("--keep content goes with --to FOLDER")
+        gateway = _gateway(options, _upstream(options.upstream))
     except ConfigError as error:
         parser.fault(error)
-    serve(gateway, folder=options.to, say=lambda line: print(line, flush=True))
+    serve(gateway, folder=options.to, keep=options.keep, say=lambda line: print(line, flush=True))
     return DONE
+
+
+def _upstream(text: str) -> ScriptedModel | Tape | str:
+    from ..gateway.script import ScriptedModel
+    from ..gateway.tape import Tape
+
+    if "://" in text:
+        return text
+    return Tape(text) if Path(text).is_dir() or text.endswith(".jsonl") else ScriptedModel.load(text)
 
 
 def _price(text: str) -> Any:  # noqa: ANN401

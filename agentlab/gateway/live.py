@@ -306,12 +306,13 @@ class Live:
                 await asyncio.wait_for(self._order({"op": "close"}), _CLOSE_S)
                 await asyncio.wait_for(self._child.wait(), _CLOSE_S)
         finally:
-            self._closed = finished(self._files)
-            if self._children is not None:
-                await self._children.close()
-            else:
+            try:
                 await self._child.terminate()
-            self._final = self._ledger(running=False)
+                self._final = self._ledger(running=False)
+            finally:
+                self._closed = finished(self._files)
+                if self._children is not None:  # and with it the folder where these files may lie
+                    await self._children.close()
 
     async def _order(self, order: dict[str, Any]) -> dict[str, Any]:
         async with self._lock:

@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 from ..errors import RecordingError
 from .dialects import DIALECTS
@@ -19,6 +20,7 @@ def serve(
     gateway: Gateway,
     *,
     folder: str | Path | None = None,
+    keep: Literal["numbers", "content"] = "numbers",
     say: Callable[[str], object] = print,
 ) -> None:
     """Run a gateway until Ctrl-C or SIGTERM.
@@ -29,6 +31,8 @@ def serve(
         The settings.
     folder : str or Path, optional
         Where its evidence and its ledger are kept; made when it does not exist. None: nowhere.
+    keep : {"numbers", "content"}
+        Whether prompts and answers are recorded, and a tape.
     say : callable
         Gets each line for the reader.
 
@@ -43,10 +47,15 @@ def serve(
     GatewayError
         Its process ended by itself.
     """
-    asyncio.run(_serve(gateway, None if folder is None else Path(folder), say))
+    asyncio.run(_serve(gateway, None if folder is None else Path(folder), keep, say))
 
 
-async def _serve(gateway: Gateway, folder: Path | None, say: Callable[[str], object]) -> None:
+async def _serve(
+    gateway: Gateway,
+    folder: Path | None,
+    keep: Literal["numbers", "content"],
+    say: Callable[[str], object],
+) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -56,7 +65,7 @@ async def _serve(gateway: Gateway, folder: Path | None, say: Callable[[str], obj
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RecordingError(f"{folder}: the folder cannot be made: {error.strerror}") from error
-    live = await gateway.start(folder)
+    live = await gateway.start(folder, keep=keep)
     try:
         for line in _where(gateway, live, folder):
             say(line)

@@ -63,7 +63,7 @@ class Tape:
         object.__setattr__(self, "path", str(self.path))
         hashed = hashlib.sha256()
         for file in self.files():
-            hashed.update(file.read_bytes())
+            hashed.update(_bytes_of(file))
         found = hashed.hexdigest()
         if self.digest not in (None, found):
             raise ConfigError(f"Tape({self.path!r}): the tape is another one than it was; record anew")
@@ -86,10 +86,11 @@ class Tape:
         path = Path(self.path)
         if path.is_file():
             return [path]
-        found = sorted(path.glob("tape*.jsonl")) + sorted(path.glob("runs/*/tape*.jsonl"))
+        found = [*path.glob("tape*.jsonl"), *path.glob("runs/*/tape*.jsonl")]
         if not found:
             raise ConfigError(f"Tape({self.path!r}): {_why_none(path)}")
-        return found
+        # tape.jsonl, tape-2.jsonl ... tape-10.jsonl, as gateways were started.
+        return sorted(found, key=lambda file: (len(file.parts), file.parent, len(file.name), file.name))
 
     def takes(self) -> list[Take]:
         """Read the tape.
@@ -202,17 +203,27 @@ def data_of(op: Mapping[str, Any]) -> bytes:
     return base64.b64decode(op["base64"]) if "base64" in op else str(op["text"]).encode()
 
 
+def _bytes_of(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"Tape({str(file)!r}): it cannot be read: {error.strerror}") from error
+
+
 def _read(file: Path) -> list[Take]:
     takes: dict[str | None, Take] = {}
     replies: dict[int, Reply] = {}
-    for line in file.read_bytes().split(b"\n"):
+    for line in _bytes_of(file).split(b"\n"):
         try:
             row = json.loads(line)
             kind, number = row["kind"], row["request"]
+            begun = (
+                (row["dialect"], row.get("chain"), row["hash"], row["t"]) if kind == "tape.begin" else None
+            )
         except (ValueError, KeyError, TypeError):
             continue  # the empty rest, or a line that was under way
-        if kind == "tape.begin":
-            replies[number] = Reply(row["dialect"], row.get("chain"), row["hash"], row["t"])
+        if begun is not None:
+            replies[number] = Reply(*begun)
             take = takes.setdefault(row.get("run_id"), Take(row.get("run_id"), row.get("arm")))
             take.replies.append(replies[number])
         elif kind in OPS and number in replies:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import httpx
 import pytest
 
-from agentlab import Gateway, PromptCache, ScriptedModel, Step
+from agentlab import Gateway, Price, PromptCache, ScriptedModel, Step
 from agentlab.errors import ConfigError, GatewayError, RecordingError
 from agentlab.gateway.live import Live
 
@@ -363,7 +363,8 @@ async def test_a_gateway_that_is_gone_says_so() -> None:
 
 
 async def test_closing_ends_what_is_open_and_keeps_what_was_recorded() -> None:
-    live = await Gateway(ScriptedModel([Step(text="abcd" * 50, tokens_per_s=5)])).start()
+    model = ScriptedModel([Step(text="abcd" * 50, tokens_per_s=5)])
+    live = await Gateway(model, price=Price(3, 15)).start()
     async with client(live) as http, http.stream("POST", "/chat/completions", json=body()) as reply:
         parts = reply.aiter_raw()
         await anext(parts)
@@ -371,5 +372,6 @@ async def test_closing_ends_what_is_open_and_keeps_what_was_recorded() -> None:
         with pytest.raises(httpx.TransportError):
             [part async for part in parts]
     assert live.requests[0]["reason"] == "gateway_closed"
+    assert live.ledger.uncertain == 1 and live.ledger.charged_usd == live.ledger.uncertain_usd > 0
     assert not live.requests[0]["terminal_seen"]
     assert not Path(f"/proc/{live.pid}").exists()

@@ -31,6 +31,29 @@ def test_a_tape_is_read_and_a_torn_line_is_left_out(tmp_path: Path) -> None:
     assert take.replies[1].ops == []
 
 
+def test_lines_that_say_too_little_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "tape.jsonl").write_text(line("tape.begin", 3) + line("tape.send", 3) + TAPE)
+    (take,) = Tape(tmp_path).takes()
+    assert len(take.replies) == 1
+    (tmp_path / "tape-2.jsonl").mkdir()
+    with pytest.raises(ConfigError, match=r"tape-2\.jsonl.*cannot be read: Is a directory"):
+        Tape(tmp_path)
+
+
+def test_gateways_play_in_the_order_in_which_they_were_started(tmp_path: Path) -> None:
+    names = [
+        "tape.jsonl",
+        "tape-2.jsonl",
+        "tape-10.jsonl",
+        "runs/0001-a/tape.jsonl",
+        "runs/0002-a/tape.jsonl",
+    ]
+    for name in reversed(names):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(TAPE)
+    assert [str(file.relative_to(tmp_path)) for file in Tape(tmp_path).files()] == names
+
+
 def test_bytes_that_are_no_text_come_back() -> None:
     assert data_of({"base64": "/w=="}) == b"\xff"
     assert data_of({"text": "ö"}) == "ö".encode()
