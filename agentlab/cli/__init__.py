@@ -79,6 +79,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return DONE
         except Exception as error:
+            if isinstance(error, OSError) and error.filename is not None and error.strerror:
+                return _problem(f"{os.fsdecode(error.filename)}: {error.strerror}", USAGE, options.debug)
             text = f"unexpected {type(error).__name__}: {error}. --debug shows where; please report it"
             return _problem(text, FAILED, options.debug)
 

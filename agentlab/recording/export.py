@@ -80,7 +80,10 @@ def export(
         known = ", ".join(map(repr, get_args(Format)))
         raise ConfigError(f"export(format={format!r}): choose one of {known}")
     target = Path(folder).expanduser()
-    there = target.exists()
+    try:
+        there = target.exists()
+    except OSError as error:
+        raise RecordingError(f"{target} cannot be written: {error.strerror}") from None
     if there and not target.is_dir():
         raise ConfigError(f"{target} is a file; give a new folder")
     # A folder that is there stays: somebody may stand in it, a link point to it, a volume be mounted on it.

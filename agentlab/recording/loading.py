@@ -83,13 +83,17 @@ def _all_of(paths: Sequence[Path]) -> Recordings:
 
 
 def _load(path: Path) -> Recordings:
+    try:
+        there = path.exists()
+    except OSError as error:  # e.g. a name that is too long
+        raise RecordingError(f"{path} cannot be read: {error.strerror}") from None
     if path.name in ("study.json", "run.json", *EVIDENCE) and path.is_file():
         path = path.parent
     if path.is_file():
         from ..importers import read
 
         return Recordings([read(path)])
-    if not path.exists():
+    if not there:
         raise RecordingError(f"{path} does not exist{_elsewhere(path)}")
     if (path / "study.json").is_file():
         return Recordings([StudyFolder(path)])

@@ -295,6 +295,11 @@ def test_one_run_does_not_need_the_tables_of_all(folder, monkeypatch):
     assert built == [run.run_id]
 
 
+def test_a_name_that_no_file_can_have_is_named_with_the_others(folder, tmp_path):
+    with pytest.raises(RecordingError, match=r"(?s)2 of 3 .*File name too long.*nowhere does not exist"):
+        al.load([tmp_path / ("x" * 300), folder, tmp_path / "nowhere"])
+
+
 def test_all_damaged_studies_are_named_at_once(folder, tmp_path):
     for name, data in (("one", "{"), ("two", "[]")):
         (tmp_path / name).mkdir()

@@ -102,6 +102,29 @@ def test_error_is_one_line_without_traceback(recorded, capsys, error, code):
     assert (str(error) or "interrupted") in err
 
 
+LONG = "x" * 300
+CACHE = str(agentlab.example("cache"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["compare", LONG],
+        ["report", CACHE, "--to", f"{LONG}.html"],
+        ["export", CACHE, "--to", LONG],
+        ["check", CACHE, "--baseline", LONG],
+        ["record", "opencode", "--gateway-script", LONG],
+        ["record", "opencode", "--gateway-script", "cache-probe", "--to", LONG],
+        ["record", "opencode", "--gateway-script", "cache-probe", "--arm", "a", f"workspace={LONG}"],
+        ["record", "terminal", "codex", "--json-out", LONG],
+    ],
+)
+def test_a_name_that_no_file_can_have_is_wrong_usage(arguments, capsys):
+    assert cli.main(arguments) == 2
+    err = capsys.readouterr().err
+    assert "File name too long" in err and "unexpected" not in err
+
+
 def test_debug_shows_the_traceback(recorded, capsys):
     recorded(error=ConfigError("bad\nsetting"))
     assert cli.main(["record", "opencode", "--gateway-script", "cache-probe", "--debug"]) == 2
