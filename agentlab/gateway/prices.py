@@ -7,6 +7,7 @@ import datetime
 import decimal
 from collections.abc import Mapping
 from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 from ..errors import ConfigError
@@ -272,7 +273,7 @@ def money(owner: str, name: str, value: object) -> Decimal:
     owner, name : str
         Whose setting.
     value : object
-        Decimal, int, float (as it is printed) or str.
+        Decimal, int, float (as it is printed; NumPy's too) or str.
 
     Returns
     -------
@@ -280,7 +281,7 @@ def money(owner: str, name: str, value: object) -> Decimal:
         Finite and not negative.
     """
     try:
-        amount = Decimal(str(value)) if isinstance(value, Decimal | int | float | str) else Decimal("nan")
+        amount = Decimal(str(value)) if isinstance(value, Decimal | Real | str) else Decimal("nan")
     except decimal.InvalidOperation:
         amount = Decimal("nan")
     if isinstance(value, bool) or not amount.is_finite() or amount < 0:

@@ -10,6 +10,7 @@ import types
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 
 from agentlab.engine.codec import decode, encode
@@ -131,6 +132,12 @@ def test_a_price_that_is_off_by_a_million_is_refused(name: str, amount: Any) -> 
     with pytest.raises(ConfigError, match=r"per token|million") as error:
         Price(**amounts)
     assert f"Price({name}=" in str(error.value)
+
+
+def test_a_price_may_come_from_a_table() -> None:
+    assert Price(np.int64(3), np.float64(0.1), np.float32(0.3)) == Price(3, "0.1", "0.3")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="from 0"):
+        Price(np.bool_(True), 1)  # type: ignore[arg-type]
 
 
 def test_real_prices_at_both_ends_pass() -> None:
