@@ -19,6 +19,7 @@ from .settings import Gateway
 
 #: Of responses and gemini: input that is not in the body, so that no bound of its cost is known.
 _KEPT = ("previous_response_id", "conversation", "prompt", "cachedContent", "cached_content")
+_LONGEST = 100  # characters of a name in a message
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -191,7 +192,10 @@ class Gate:
         self, meter: Meter, arrival: Arrival, request: ModelRequest, body: bytes
     ) -> tuple[Reserved | None, Refusal | None]:
         if meter.price(request.model) is None:
-            return None, Refusal("price", "the gateway has no price for this model")
+            model = f"the model {request.model[:_LONGEST]!r}" if request.model else "a model without a name"
+            return None, Refusal(
+                "price", f"the gateway has no price for {model}: add it to Gateway(price=...)"
+            )
         kept = _kept(request.body) if self._ledger.limited else None
         if kept is not None:
             return None, Refusal("budget", f"{kept} stands for input of unknown size, kept by the provider")

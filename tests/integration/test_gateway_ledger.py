@@ -370,11 +370,11 @@ async def test_a_function_admits_and_its_refusal_spends_nothing() -> None:
 async def test_a_model_without_a_price_is_refused() -> None:
     model = ScriptedModel([Step(text="ok")], match="rule")
     async with Gateway(model, price={"m": PRICE}) as live, agent(live) as http:
-        codes = [
-            (await http.post("/chat/completions", json=body(model=name))).status_code for name in ("m", "n")
-        ]
+        replies = [await http.post("/chat/completions", json=body(model=name)) for name in ("m", "n")]
         await live.sync()
-        assert codes == [200, 400] and live.ledger.refused == {"price": 1}
+        assert [reply.status_code for reply in replies] == [200, 400]
+        assert "no price for the model 'n': add it to Gateway(price=...)" in replies[1].text
+        assert live.ledger.refused == {"price": 1}
 
 
 async def test_a_missing_output_cap_is_written_into_the_request() -> None:
