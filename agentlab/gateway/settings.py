@@ -42,6 +42,7 @@ class Gateway:
     upstream : ScriptedModel, Tape or str
         What answers: a scripted model, a tape, or a provider's base URL such as
         ``https://api.example.com/v1``, to which requests are passed on in their own dialect, truly streamed.
+        Authorities that ``SSL_CERT_FILE`` or ``SSL_CERT_DIR`` name are trusted; proxies are not used.
     price : Price or mapping of str to Price, optional
         What tokens cost; by the model's name, when they differ: a model that is not among them is refused
         (``price``). On a scripted model it simulates the cost.

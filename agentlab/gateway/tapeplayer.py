@@ -138,8 +138,9 @@ class _Play:
         exchange.terminal_seen, exchange.finish = result.get("terminal_seen") is True, result.get("finish")
         exchange.model = result.get("model")
         exchange.fault, exchange.status = result.get("fault"), exchange.status or result.get("status")
+        exchange.refused = result.get("refused") is True
         exchange.report(result.get("usage"))
-        if self._matched:
+        if self._matched or exchange.refused:
             exchange.reason = result.get("reason")
 
     async def _until(self, t: int) -> None:

@@ -64,6 +64,7 @@ class TapeWire:
             finish=exchange.finish,
             model=exchange.model,
             fault=exchange.fault,
+            refused=exchange.refused or None,
             reason=exchange.reason,
             usage=exchange.raw_usage,
         )

@@ -121,6 +121,17 @@ async def test_faults_are_played_as_they_were(tmp_path: Path) -> None:
             assert one.data == other.data
 
 
+async def test_a_dead_provider_is_played_as_one(tmp_path: Path) -> None:
+    live = await Gateway("http://127.0.0.1:9/v1", price=Price(3, 15)).start(tmp_path, keep="content")
+    try:
+        heard = [await ask(live)]
+    finally:
+        await live.close()
+    (told,) = rows(live)
+    assert told["refused"] and told["reason"] == "upstream_unreachable: connection refused"
+    assert await played(tmp_path, [{}]) == (heard, [told])
+
+
 async def test_a_prompt_gets_its_own_reply_whatever_the_order(tmp_path: Path) -> None:
     asks = [{"text": text} for text in ("a", "b", "c")]
     heard, _ = await recorded(tmp_path, STEPS, asks)
