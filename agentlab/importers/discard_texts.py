@@ -22,13 +22,13 @@ _TEXTS: dict[str, tuple[str, str | None]] = {
     "SSE stream connection failed": ("stream_failed", None),
     "session entered retry state": ("retry", None),
     "session compaction observed": ("compaction", None),
-    "POST /session returned no session id": ("http_error", "POST /session gave no session id"),
+    "POST /session returned no session id": ("http_error", "POST /session returned no session id"),
 }
 _ISSUES = {issue: text for text, issue in _TEXTS.items()}
 _CODED = re.compile(r"(provider|assistant)_error:(.*)", re.DOTALL)
 _HTTP = re.compile(r"([A-Z]+ \S+) returned HTTP (\d+)")
-#: Details of ours: as :func:`to_issue` makes them, and as the driver says them, with the error's name behind.
-_HTTP_DETAIL = re.compile(r"([A-Z]+ \S+)(?: returned)? HTTP (\d+)(?: \(\w+\))?")
+#: Details of ours: as :func:`to_issue` makes them, and as the driver says them, with a name or advice behind.
+_HTTP_DETAIL = re.compile(r"([A-Z]+ \S+)(?: returned)? HTTP (\d+)(?: \(\w+\)|: .*)?")
 _ERROR_DETAIL = re.compile(r"(?:(provider|assistant) )?(\w+)(?: \d+)?")
 #: What the original called an error of the provider, and every name that it let through.
 _PROVIDER = ("APIError", "ProviderAuthError")

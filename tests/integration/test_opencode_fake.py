@@ -15,12 +15,13 @@ from aiohttp import web
 
 from agentlab import OpenCode, Scenario, Timeouts, load
 from agentlab.drivers.opencode.api import Api
-from agentlab.drivers.opencode.session import open_session
+from agentlab.drivers.opencode.session import create_session, open_session
 from agentlab.drivers.opencode.stream import Stream
 from agentlab.engine.runlog import RunLog
 from agentlab.engine.slots import Slot
 from agentlab.engine.study import Study, prepare
 from agentlab.errors import AgentExited, DriverError, DriverTimeout
+from agentlab.importers.discard_texts import to_text
 from agentlab.redact import Redactor
 
 SCENARIO = Scenario("fake", turns=["x"], timeouts=Timeouts(start=2, prompt=5, stall=2, cleanup=2))
@@ -445,6 +446,15 @@ async def test_a_server_that_answers_byte_by_byte_for_ever_is_late():
                 await api.call("GET", "/global/health", timeout_s=0.2)
         await api.close()
         await asyncio.sleep(0.1)  # the server notices
+
+
+async def test_a_creation_without_an_id_is_told_in_the_words_of_the_original(lab):
+    api = Api(lab.fake.url)
+    lab.fake.refusals = [200]  # with an empty object
+    with pytest.raises(DriverError) as caught:
+        await create_session(OpenCode("lab/m"), api, 1)
+    assert to_text(str(caught.value.code), str(caught.value)) == "POST /session returned no session id"
+    await api.close()
 
 
 async def test_a_creation_that_stalls_leaves_no_session_and_touches_no_other(lab):

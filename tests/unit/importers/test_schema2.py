@@ -62,6 +62,9 @@ def test_details_of_newer_issues_still_find_the_original_text():
     assert to_text("http_error", "POST /session/x/message returned HTTP 500 (UnknownError)") == (
         "POST /session/x/message returned HTTP 500"
     )
+    assert to_text("http_error", "GET /session returned HTTP 401: it wants other credentials; set ...") == (
+        "GET /session returned HTTP 401"
+    )
     assert to_text("turn_error", None) == "turn_error"
 
 
