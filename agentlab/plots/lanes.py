@@ -12,6 +12,8 @@ from . import words
 from .lane import Lane, spans_of
 from .lanes_browser import PAGE, has_page, page_text, typing
 from .lanes_browser import TONES as PAGE_TONES
+from .lanes_exec import TONES as EXEC_TONES
+from .lanes_exec import commands
 from .lanes_terminal import TONES as TERMINAL_TONES
 from .lanes_terminal import memory, started, terminals
 from .marks import Marks, Tone, rows_of
@@ -43,6 +45,7 @@ TONES = (
     *(TURN, AFTER, WAIT, STREAM, FAILED, OPEN, TOOL, TEXT, REASONING),
     *PAGE_TONES,
     *TERMINAL_TONES,
+    *EXEC_TONES,
     *(EVENT, KEPT, DISCARDS),
 )
 
@@ -259,9 +262,9 @@ def _issues(tables: RunTables) -> Lane:
     return Lane("issues", marks, note, ticks=True, why=why)
 
 
-#: Of a conversation; a run on terminals has none.
+#: Of a conversation; a run on terminals or of commands has none.
 TALK: tuple[Callable[[RunTables], Lane], ...] = (_turns, _agent, _gateway, _tools, _chunks)
-LANES: tuple[Callable[[RunTables], Lane], ...] = (*TALK, *PAGE, terminals, memory, _events, _issues)
+LANES: tuple[Callable[[RunTables], Lane], ...] = (*TALK, *PAGE, terminals, commands, memory, _events, _issues)
 
 
 def lanes_of(tables: RunTables) -> list[Lane]:
@@ -275,13 +278,15 @@ def lanes_of(tables: RunTables) -> list[Lane]:
     Returns
     -------
     list of Lane
-        From the top. A run without prompts whose sessions were started on terminals has no lanes of a
-        conversation, and neither has a trace alone; sessions on terminals, memory and a page have some only
-        where there are any.
+        From the top. A run without prompts whose sessions were started on terminals, or that is of commands,
+        has no lanes of a conversation, and neither has a trace alone; sessions on terminals, commands, memory
+        and a page have some only where there are any.
     """
     on_terminals, on_page = len(started(tables)) > 0, has_page(tables)
     absent: set[Callable[[RunTables], Lane]] = set() if on_terminals else {terminals}
-    if tables.n_prompts == 0 and (on_terminals or on_page):
+    if not len(tables.exec):
+        absent |= {commands}
+    if tables.n_prompts == 0 and (on_terminals or on_page or len(tables.exec)):
         absent |= {*TALK, page_text}
     if not on_page:
         absent |= set(PAGE)

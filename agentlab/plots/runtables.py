@@ -61,6 +61,11 @@ class RunTables:
         return self.run.table("sessions")
 
     @cached_property
+    def exec(self) -> pd.DataFrame:
+        """Its calls on commands."""
+        return self.run.table("exec")
+
+    @cached_property
     def memory(self) -> pd.DataFrame:
         """Its samples of memory."""
         return self.run.table("memory")

@@ -36,7 +36,8 @@ def plot_timeline(run: Recording | Recordings, *, ax: Axes | None = None) -> Axe
     """Draw one run in time: turns, model requests of both sides, tools, chunks, its page, events and issues.
 
     Of a page in a browser there are the text as it came and was painted, the tasks of its main thread,
-    frames, what was typed, and the heap; with sampled memory also that of all processes.
+    frames, what was typed, and the heap; with sampled memory also that of all processes. Sessions on
+    terminals show how they started, commands their calls until the close.
 
     Time runs from the moment the first prompt was sent. Whatever the number of chunks or calls, none is
     lost: more than can be told apart are counted by pixel, and no pixel in which anything happened is empty.
@@ -220,6 +221,10 @@ def _caption(run: Recording, tables: RunTables, lanes: list[Lane]) -> list[str]:
         notes.append(
             "Main thread: tasks of the page (wall time) in the measured window. Frames: those in which "
             "something was to be shown, to the next one, at most 50 ms."
+        )
+    if "commands" in names:
+        notes.append(
+            "Commands: first call to close. Calls: made to returned; a close is drawn where output was lost."
         )
     if "memory" in names:
         notes.append("Memory: of all processes of the run, daemons that left the tree included.")

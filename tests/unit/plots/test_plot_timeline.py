@@ -194,6 +194,31 @@ def test_a_run_that_sent_nothing(make, look):
     assert "stream ended 1" in said
 
 
+def test_commands_last_until_their_close_and_their_calls_stand_on_them(make, look):
+    with make() as run:
+        for exec_id, call, kind, begin, end, more in (
+            ("e1", 1, "exec.call", 0, 100, {"op": "start"}),
+            ("e2", 1, "exec.call", 150, 200, {"op": "start"}),
+            ("e1", 2, "exec.call", 300, 400, {"op": "poll"}),
+            ("e1", 3, "exec.close", 500, 510, {"lost_bytes": 7, "survivors": 1}),
+            ("e2", 2, "exec.close", 600, 605, {"lost_bytes": 0, "survivors": 0}),
+        ):
+            run.emit(kind, at_ms=end, exec=exec_id, call=call, begin_ns=run.ns(begin), **more)
+    shown = lane(al.load(make.path)[0], "commands")
+    assert spans(shown) == [
+        ("command to its close", 0.0, 0.51),
+        ("command to its close", 0.15, 0.605),
+        ("call on a command", 0.0, 0.1),
+        ("call on a command", 0.15, 0.2),
+        ("call on a command", 0.3, 0.4),
+        ("its output was lost", 0.5, 0.51),
+    ]
+    assert [list(mark.row) for mark in shown.marks] == [[0, 1], [0, 1, 0], [0]]
+    assert shown.note == "2 commands, 1 lost output, 1 left processes,\n3 calls"
+    said = look.said(al.plot_timeline(al.load(make.path)[0]).figure)
+    assert "no prompt was sent" not in said and "commands" in said
+
+
 def test_a_file_without_times_says_so(look):
     for name in ("typical", "all_discarded", "nulls"):
         foreign = al.load(ROOT / "data" / "schema2" / f"{name}.json")
@@ -261,6 +286,7 @@ def test_tones_of_one_lane_are_told_apart_without_colour():
         ("prompt to reply", "reply to idle"),
         ("request to first chunk", "first to last chunk"),
         ("text chunk", "reasoning chunk"),
+        ("command to its close", "call on a command"),
         ("issue", "issue that discards the run"),
     ):
         assert abs(grey[one] - grey[two]) > 0.15, (one, two)
