@@ -166,7 +166,9 @@ def _estimate_rows(scene: Scene) -> list[tuple[Any, str, str, bool]]:
         rows.append((None, "", f'<div style="margin-top:4px">{markup.text(title_of(group))}</div>', False))
         for row, cells in zip(group, pieces.estimate_cells(scene, group), strict=True):
             number, interval, bar, stands_on, doubts = cells
-            line = _line(("84px", number), ("150px", interval), ("172px", bar), ("", f"{stands_on} {doubts}"))
+            line = _line(
+                ("108px", number), ("150px", interval), ("172px", bar), ("", f"{stands_on} {doubts}")
+            )
             rows.append((key(row), cells_of(row)[0], line, key(row) == scene.view.estimate))
     return rows
 
@@ -175,7 +177,7 @@ def _run_rows(scene: Scene) -> list[tuple[Any, str, str, bool]]:
     rows: list[tuple[Any, str, str, bool]] = []
     for row, cells in zip(scene.page, pieces.run_cells(scene, scene.page), strict=True):
         arm, block, value, dot, state = cells
-        line = _line(("84px", value), ("172px", dot), ("70px", block), ("130px", arm), ("", state))
+        line = _line(("108px", value), ("172px", dot), ("70px", block), ("130px", arm), ("", state))
         rows.append((row.key, row.key[1], line, row.key == scene.view.run))
     return rows
 

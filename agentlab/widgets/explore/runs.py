@@ -82,6 +82,7 @@ def runs_behind(
     values: Mapping[Key, float],
     left_out: Mapping[Key, tuple[str, ...]],
     paired: bool,
+    discarded: bool = False,
 ) -> list[RunRow]:
     """List runs as they were recorded.
 
@@ -97,16 +98,18 @@ def runs_behind(
         Runs that the filter leaves out, with the codes that do it.
     paired : bool
         Whether the estimate is a difference within blocks: runs of an incomplete block are not in it.
+    discarded : bool
+        Whether the metric counts discarded runs, too.
 
     Returns
     -------
     list of RunRow
     """
     runs = [run for run in recs if run.arm in arms]
-    rows = [_row(run, values, left_out) for run in runs]
+    again = _done_again(runs)
+    rows = [_row(run, values, left_out, taken=discarded and _key(run) not in again) for run in runs]
     if not paired:
         return rows
-    again = _done_again(runs)
     blocks: dict[tuple[str, int | None], list[RunRow]] = {}
     for row in rows:
         if row.key not in again:  # it spoils nothing
@@ -144,13 +147,16 @@ def _repeat(run: Recording) -> tuple[str, str, int | None]:
     return run.info.study, run.arm, run.info.run_index
 
 
-def _row(run: Recording, values: Mapping[Key, float], left_out: Mapping[Key, tuple[str, ...]]) -> RunRow:
+def _row(
+    run: Recording, values: Mapping[Key, float], left_out: Mapping[Key, tuple[str, ...]], *, taken: bool
+) -> RunRow:
     key = _key(run)
     value = values.get(key)
-    state = "used" if run.eligible else "discarded: " + ", ".join(run.info.discard_codes)
+    used = run.eligible or taken
+    state = "used" if used else "discarded: " + ", ".join(run.info.discard_codes)
     if key in left_out:
         state = "left out: " + ", ".join(left_out[key])
-    elif run.eligible and value is None:
+    elif used and value is None:
         state = "no value"
     codes = tuple(dict.fromkeys(issue.code for issue in run.issues))
     swept = run.info.raw.get("n_sessions")

@@ -179,6 +179,7 @@ class Study:
             values=self.once(("values", name), lambda: self._values(self.metric(name))),
             left_out=self.left_out(view.without),
             paired=kind != "level" and self._paired(view),
+            discarded=self.metric(name).discarded,
         )
         if view.listed != "all":
             rows = [row for row in rows if (row.state == "used") == (view.listed == "used")]

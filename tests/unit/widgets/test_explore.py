@@ -135,6 +135,14 @@ def test_a_run_made_again_spoils_no_block(tmp_path: Path) -> None:
     )
 
 
+def test_a_metric_that_counts_discarded_runs_stands_on_them(recs: al.Recordings) -> None:
+    view = explore(recs, "ANSWERED").show(estimate=("ANSWERED", "difference", "volatile"))
+    frame = view.estimates
+    (n_runs,) = frame.loc[(frame["kind"] == "difference") & (frame["arm"] == "volatile"), "n_runs"]
+    assert [row.state for row in view.scene.runs] == ["used"] * n_runs and n_runs == 16
+    assert "turn_error" in {code for row in view.scene.runs for code in row.issues}
+
+
 def test_a_runs_value_is_the_metric_of_that_run_alone(recs: al.Recordings, view: Explorer) -> None:
     view.show(estimate=("CACHE_HIT_RATE", "level", "stable"))
     for row in view.scene.runs:
