@@ -69,11 +69,13 @@ class TestLiveNotebook:
         self.check_outputs(under_way)
 
     def check_outputs(self, notebook: Notebook) -> None:
-        """The panel is shown once, changes in place, and leaves a card without widgets."""
+        """The panel is shown once, changes in place, and leaves a card without widgets; its twin goes."""
         messages = notebook.drain()
-        (shown,) = (m for m in messages if m["msg_type"] == "display_data")
-        assert WIDGET in shown["content"]["data"]
-        (last,) = (m for m in messages if m["msg_type"] == "update_display_data")
+        shown, twin = (m for m in messages if m["msg_type"] == "display_data")
+        assert WIDGET in shown["content"]["data"] and WIDGET not in twin["content"]["data"]
+        *_, last, gone = (m for m in messages if m["msg_type"] == "update_display_data")
+        assert gone["content"]["data"] == {}
+        assert gone["content"]["transient"] == twin["content"]["transient"]
         assert set(last["content"]["data"]) == {"text/plain", "text/html"}
         assert last["content"]["transient"] == shown["content"]["transient"]
         assert last["parent_header"]["msg_id"] == shown["parent_header"]["msg_id"]
