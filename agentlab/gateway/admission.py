@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from importlib import import_module
@@ -74,8 +75,7 @@ class Refusal:
         ``"balance"``, ``"ledger"``, ``"limit"``, ``"tools"``, ``"admission"``, ``"price"`` or ``"budget"``;
         ``"invalid_body: ..."``, ``"upstream_unreachable: ..."`` and the like, with what happened.
     message : str
-        What the agent is told beside its code; no evidence. Without numbers and words of broken connections:
-        by these, whatever the status, OpenCode takes an error for one that is worth another try.
+        What the agent is told beside its code, unless that would make it ask again; no evidence.
     """
 
     reason: str
@@ -92,9 +92,18 @@ class Refusal:
         return _ENDINGS.get(self.code)
 
     def __str__(self) -> str:
-        return f"{self.code}: {self.message}" if self.message else self.reason
+        if not self.message:
+            return self.reason
+        return self.code if _ASKS_AGAIN.search(self.message) else f"{self.code}: {self.message}"
 
 
+#: By such numbers and words, whatever the status, OpenCode takes an error for one that is worth another try.
+_ASKS_AGAIN = re.compile(
+    r"429|5[02]\d|rate.?limit|rate increased|too many|overload|unavailable|at capacity|exhausted|terminated"
+    r"|(internal|server|network|returned).error|connect|socket|fetch|get.?addr|not.?found|eai|econn|time.{0,2}.?out"
+    r"|again|retry",
+    re.IGNORECASE,
+)
 _ENDINGS = {
     **{code: code for code in ("budget", "balance", "limit")},
     "ledger": "error",

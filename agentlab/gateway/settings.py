@@ -73,7 +73,7 @@ class Gateway:
         Decides on each request before its money is reserved: a function of an importable module (or its name,
         ``"module:function"``) that takes an :class:`~agentlab.gateway.admission.Asked` and returns True or
         None, or False or a text to refuse (``admission``). A refusal spends nothing and halts nothing. The
-        agent is told the text: numbers in it such as 429 or 500, or "rate limit", make some ask again.
+        agent is told the text, unless it may make it ask again (429, 500, "rate limit").
     max_output_tokens : int, default 16384
         Output cap of requests that name none, where there is a price: it is written into the request where
         its dialect has a place for it, else assumed.

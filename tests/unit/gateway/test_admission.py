@@ -357,6 +357,22 @@ def test_no_number_stands_in_what_an_agent_is_told(cap: dict[str, Any]) -> None:
     assert not any(map(str.isdigit, str(refusal)))
 
 
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("the research stage is over", "admission: the research stage is over"),
+        ("at most 500 requests", "admission"),
+        ("claude-3-7-sonnet-20250219 has no price", "admission"),
+        ("Rate limit of this stage", "admission"),
+        ("connection refused", "admission"),
+        ("read timed out, try again later", "admission"),
+        ("", "admission"),
+    ],
+)
+def test_an_agent_is_told_nothing_that_makes_it_ask_again(message: str, told: str) -> None:
+    assert str(Refusal("admission", message)) == told
+
+
 def test_functions_are_found_by_their_names() -> None:
     assert admit_name(never) == f"{__name__}:never" and load_admit("json:dumps") is json.dumps
     for wrong in ("json", "json:", ":dumps", "js on:dumps", 5, lambda _: True):
