@@ -184,7 +184,7 @@ TURNS = Table(
         Column(
             "n_requests",
             "Int64",
-            "Model requests, attempts counted once, side requests apart.",
+            "Model requests, attempts counted once; without titles and what the gateway refused.",
             source="requests",
         ),
         Column("n_retries", "Int64", "Announced repeats of model requests.", source=f"{_E} status"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
 
 from .browser.evidence import PageEvidence
 from .browser.shown import first_paint
@@ -11,9 +11,10 @@ from .conversation import AgentSession, Conversation, Turn
 from .evidence import Event, RunInfo
 from .join import Request
 from .reading import Reading
-from .requests import request_row
 from .values import as_count, as_float, as_int, as_text, ms, total
 
+#: A request, and what its row says.
+_Told: TypeAlias = tuple[Request, dict[str, Any]]
 #: How a turn ended -> why its first token is unknown.
 _ENDED = {
     "timeout": "turn_timeout",
@@ -37,15 +38,16 @@ def build_turns(read: Reading) -> list[dict[str, Any]]:
     list of dict
         By column name.
     """
-    talk, requests = read.talk, read.requests
-    return [_row(talk, turn, requests, read.page) for turn in talk.turns]
+    told = zip(read.requests, read.request_rows, strict=True)
+    counted = [(request, row) for request, row in told if row["counted"] and request.chain != "title"]
+    return [_row(read.talk, turn, counted, read.page) for turn in read.talk.turns]
 
 
-def _row(talk: Conversation, turn: Turn, requests: list[Request], page: PageEvidence) -> dict[str, Any]:
+def _row(talk: Conversation, turn: Turn, requests: Sequence[_Told], page: PageEvidence) -> dict[str, Any]:
     run, session = talk.run, talk.sessions[turn.session]
     ladder = _ladder(run, turn)
     reply, end = turn.reply or {}, turn.end or {}
-    own = [r for r in requests if r.chain != "title" and r.turn == turn.turn and _same_family(talk, r, turn)]
+    own = [(r, row) for r, row in requests if r.turn == turn.turn and _same_family(talk, r, turn)]
     return {
         **run.key(),
         "session_id": turn.session,
@@ -60,10 +62,10 @@ def _row(talk: Conversation, turn: Turn, requests: list[Request], page: PageEvid
         "latency_server_ms": ms(run.monotonic_ns(reply.get("completed_unix_ms")), turn.send_ns),
         **_idle(run, session, turn),
         "warmup": talk.is_warmup(turn.session, turn.turn),
-        "n_requests": len({(r.session, r.chain, r.position) for r in own}),
+        "n_requests": len({(r.session, r.chain, r.position) for r, _ in own}),
         "n_retries": _retries(session, turn),
         "n_tools": len({call for m in turn.messages for t in m.tools if (call := as_text(t.get("call")))}),
-        **_tokens(run, own),
+        **_tokens([row for _, row in own]),
         "reply_chars": as_count(reply.get("text_chars")),
         "http_status": as_int(reply.get("http_status")),
         "finish": as_text(reply.get("finish")),
@@ -132,9 +134,8 @@ def _retries(session: AgentSession, turn: Turn) -> int:
     return sum(1 for event in session.retries if turn.holds(event["t"]))
 
 
-def _tokens(run: RunInfo, requests: list[Request]) -> dict[str, Any]:
+def _tokens(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Sum the requests of the turn; one unknown part makes the sum unknown."""
-    rows = [request_row(run, r) for r in requests]
     names = ("input_total_tokens", "cache_read_tokens", "output_tokens")
     sums: dict[str, Any] = {name: total(*(row[name] for row in rows)) if rows else None for name in names}
     costs = [row["cost_usd"] for row in rows]

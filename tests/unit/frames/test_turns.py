@@ -345,3 +345,17 @@ def test_a_turn_sums_its_requests_and_one_unknown_part_makes_the_sum_unknown(stu
     assert list(turns["input_total_tokens"].fillna(-1)) == [100_624, -1]
     assert list(turns["cache_read_tokens"].fillna(-1)) == [100_000, -1]
     assert list(turns["n_requests"]) == [2, 2]
+
+
+def test_what_the_gateway_refused_is_no_request_of_the_turn(study):
+    tokens = {"input_total_tokens": 10, "cache_read_tokens": 0, "output_tokens": 2, "measured_usd": "0.5"}
+    with study.run("a") as run:
+        begin(run)
+        for number, end_of in ((1, tokens), (2, {"refused": True, "reason": "budget"})):
+            at = 100 + 100 * number
+            run.emit_gateway("request.begin", at_ms=at, request=number, session=S, n_tools=1, chain="main")
+            status = 400 if number == 2 else 200
+            run.emit_gateway("request.end", at_ms=at + 50, request=number, status=status, **end_of)
+        end(run, 600, reason="error")
+    turn = row(study)
+    assert (turn["n_requests"], turn["input_total_tokens"], turn["cost_usd"]) == (1, 10, 0.5)
