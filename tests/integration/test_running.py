@@ -83,7 +83,7 @@ class TestLiveNotebook:
         opened = [m["content"]["comm_id"] for m in messages if m["msg_type"] == "comm_open"]
         closed = [m["content"]["comm_id"] for m in messages if m["msg_type"] == "comm_close"]
         assert sorted(opened) == sorted(closed)
-        assert len(opened) < 40
+        assert len(opened) < 45
 
     def test_a_blocking_wait_says_how_to_cancel(self, under_way: Notebook) -> None:
         waiting = under_way.start("running.result()", live=True)
