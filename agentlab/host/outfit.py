@@ -25,6 +25,8 @@ _INHERITED = (
     "USER",
     "LOGNAME",
     "LD_LIBRARY_PATH",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
     "PYTHONHOME",
     "XDG_CACHE_HOME",
     "XDG_RUNTIME_DIR",

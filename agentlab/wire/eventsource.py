@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import ssl
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -192,7 +193,7 @@ class EventSource:
         """Connect, and return when the response is known to be an event stream."""
         self._session = aiohttp.ClientSession(
             timeout=aiohttp.ClientTimeout(total=None),
-            connector=aiohttp.TCPConnector(limit=1, force_close=True),
+            connector=aiohttp.TCPConnector(limit=1, force_close=True, ssl=self._trust()),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             skip_auto_headers=("Accept-Encoding",),
@@ -211,6 +212,10 @@ class EventSource:
                 raise StartupError(f"{self._where} cannot be opened: {self.error}", phase="startup") from None
             raise
         return self
+
+    def _trust(self) -> ssl.SSLContext | bool:
+        """Return whom the system and SSL_CERT_FILE trust now; aiohttp keeps what they did at its import."""
+        return ssl.create_default_context() if self._url.startswith("https:") else True
 
     async def _open(self, session: aiohttp.ClientSession) -> None:
         response = self._response = await session.get(self._url, headers=self._headers, allow_redirects=False)

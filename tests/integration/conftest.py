@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -122,3 +123,30 @@ def notebook(tmp_path: Path) -> Iterator[Notebook]:
         yield made
     finally:
         made.close()
+
+
+@pytest.fixture(scope="session")
+def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A self-made authority, and a certificate of it for 127.0.0.1."""
+    folder = tmp_path_factory.mktemp("tls")
+    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=CA:FALSE"]
+    made = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "2",
+    ]
+    for name, more in {
+        "ca": ["-subj", "/CN=own authority"],
+        "server": ["-subj", "/CN=provider", *names],
+    }.items():
+        signed = ["-CA", "ca.pem", "-CAkey", "ca.key"] if name == "server" else []
+        argv = [*made, "-keyout", f"{name}.key", "-out", f"{name}.pem", *more, *signed]
+        subprocess.run(argv, cwd=folder, check=True, capture_output=True)
+    return folder

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -20,33 +19,6 @@ STREAM = (
     b"data: [DONE]\n\n"
 )
 REPLY = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: %d\r\n\r\n%s"
-
-
-@pytest.fixture(scope="module")
-def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A self-made authority, and a certificate of it for 127.0.0.1."""
-    folder = tmp_path_factory.mktemp("tls")
-    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=CA:FALSE"]
-    made = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:P-256",
-        "-nodes",
-        "-days",
-        "2",
-    ]
-    for name, more in {
-        "ca": ["-subj", "/CN=own authority"],
-        "server": ["-subj", "/CN=provider", *names],
-    }.items():
-        signed = ["-CA", "ca.pem", "-CAkey", "ca.key"] if name == "server" else []
-        argv = [*made, "-keyout", f"{name}.key", "-out", f"{name}.pem", *more, *signed]
-        subprocess.run(argv, cwd=folder, check=True, capture_output=True)
-    return folder
 
 
 @contextlib.asynccontextmanager

@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import itertools
 import json
+import ssl
 import time
 from typing import Any
 from unittest.mock import ANY
@@ -385,6 +386,25 @@ async def test_headers_and_credentials_go_with_every_request_the_same_name_also_
     await lab.prompt("x")
     assert lab.codes == {} and {path for path, *_ in lab.fake.seen} >= {"/event", "/session"}
     assert all(held == (["one", "two"], "Basic dTpw") for _, *rest in lab.fake.seen for held in [tuple(rest)])
+
+
+async def test_over_tls_whom_the_user_trusts_is_trusted(lab, papers, monkeypatch):
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(papers / "server.pem", papers / "server.key")
+    await web.TCPSite(lab.fake._runner, "127.0.0.1", 0, ssl_context=context).start()
+    plain_url, port = lab.fake.url, lab.fake._runner.addresses[-1][1]
+    lab.fake.url = f"https://127.0.0.1:{port}"
+    api = Api(lab.fake.url)
+    with pytest.raises(AgentExited, match=r"its certificate is not trusted \(.*SSL_CERT_FILE can name"):
+        await api.call("GET", "/session")
+    await api.close()
+    monkeypatch.setenv("SSL_CERT_FILE", str(papers / "ca.pem"))
+    await lab.prompt("x")  # calls and events
+    assert lab.codes == {} and len(lab.events("idle")) == 1
+    api = Api(plain_url.replace("http:", "https:"))
+    with pytest.raises(AgentExited, match=r"no TLS connection can be made .*plain http"):
+        await api.call("GET", "/session")
+    await api.close()
 
 
 async def test_reads_are_repeated_and_a_creation_only_when_it_was_refused(lab):

@@ -59,8 +59,9 @@ class OpenCode(RunsAlone):
     server : {"arm", "run"}
         One server for all runs of the arm, or a fresh one for each.
     url : str, optional
-        Use a server that runs already. It is not configured here, so no gateway can stand before its model,
-        what it runs with is unknown (issue ``foreign_server``), and it is not ended. Sessions made there are
+        Use a server that runs already, by ``http`` or ``https`` (``SSL_CERT_FILE`` names authorities of one's
+        own; proxies are not used). It is not configured here, so no gateway can stand before its model, what
+        it runs with is unknown (issue ``foreign_server``), and it is not ended. Sessions made there are
         deleted.
     auth : (user, password), optional
         HTTP Basic credentials of that server; held in memory only.

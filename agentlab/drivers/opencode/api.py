@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import secrets
+import ssl
 import string
 import time
 from typing import Any
@@ -126,7 +127,12 @@ class Api:
         self.redactor = Redactor(secrets=[*(auth or ())[1:], *(value for _, value in headers)])
         self._delays_s = [retry_delay_s * 2**attempt for attempt in range(retries)]
         self._client = httpx.AsyncClient(
-            base_url=self.url, auth=auth, headers=list(headers), timeout=None, trust_env=False
+            base_url=self.url,
+            auth=auth,
+            headers=list(headers),
+            timeout=None,
+            trust_env=False,
+            verify=ssl.create_default_context(),  # whom the system trusts, as for the event stream
         )
 
     async def close(self) -> None:
@@ -196,7 +202,7 @@ class Api:
             except httpx.TransportError as error:
                 if delay_s is None or not _worth_repeating(method, route, error):
                     raise AgentExited(
-                        f"{method} {route}: the connection to the server broke ({type(error).__name__})",
+                        f"{method} {route}: {_broke(error)}",
                         driver="opencode",
                         code="agent_exited",
                     ) from error
@@ -210,6 +216,21 @@ def _worth_repeating(method: str, route: str, problem: int | Exception) -> bool:
         return not isinstance(problem, int) or problem == 429 or problem >= 500
     refused = problem in (429, 503) if isinstance(problem, int) else isinstance(problem, httpx.ConnectError)
     return (method, route) == ("POST", "/session") and refused
+
+
+def _broke(error: BaseException) -> str:
+    """Say why there is no connection."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLError):
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return (
+            f"its certificate is not trusted ({cause.verify_message}); the variable SSL_CERT_FILE can name "
+            "the authority that made it"
+        )
+    if cause is not None:
+        return f"no TLS connection can be made ({cause.reason}); it may speak plain http"
+    return f"the connection to the server broke ({type(error).__name__})"
 
 
 def _reason(reply: httpx.Response) -> str:
