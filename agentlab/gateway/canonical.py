@@ -299,7 +299,7 @@ def canonical(
     b'[[],["a"],["b","c"'
     """
     head, messages = [_spelled(tools), encode(system)], [encode(message) for message in history]
-    data = b"[" + b",".join(head) + b",[" + b",".join(messages)
+    data = b"".join((b"[", head[0], b",", head[1], b",[", b",".join(messages)))
     names = ["tools", "system", *["message"] * len(messages)]
     return Canonical(data, tuple(map(_segment, names, head + messages)), marks)
 

@@ -66,7 +66,7 @@ class Link:
         return fields if self.change is None else fields | {"follows": self.follows} | self.change.fields()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class _Head:
     """The last request of a chain."""
 
@@ -124,11 +124,10 @@ class Chains:
         else:
             aside = side_job(request)
             before = _before(new, heads, aside)
-            link = Link(aside or (before.chain if before else _label(new, heads)))
-            if before is not None:
-                change = compare(before.canonical, new.canonical)
-                link = dataclasses.replace(link, change=change, follows=before.number)
-        new = dataclasses.replace(new, link=link)
+            chain = aside or (before.chain if before else _label(new, heads))
+            change = None if before is None else compare(before.canonical, new.canonical)
+            link = Link(chain, change=change, follows=None if before is None else before.number)
+        new.link = link
         if before is not None and before.chain == new.chain:
             heads.remove(before)
         heads.append(new)

@@ -211,7 +211,7 @@ class Exchange:
 
 def _numbers(value: object) -> Any:  # noqa: ANN401
     """Return the numbers of a usage object; text in it may be anything."""
-    if isinstance(value, int) and not isinstance(value, bool):  # nearly all of them, and soon said
+    if type(value) is int:  # nearly all of them, and soon said
         return value
     if isinstance(value, Mapping):
         parts = cast("Mapping[str, object]", value).items()

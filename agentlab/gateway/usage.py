@@ -239,8 +239,6 @@ def _add_leaves(leaves: dict[str, Any], raw: Mapping[str, Any], prefix: str) -> 
 
 def _count(value: object) -> int | None:
     """Return a count of tokens, or None for what cannot be one."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    if isinstance(value, float) and not value.is_integer():  # infinity is none either
-        return None
-    return int(value) if 0 <= value <= _MOST else None
+    if isinstance(value, float) and value.is_integer():  # infinity is none
+        value = int(value)
+    return value if type(value) is int and 0 <= value <= _MOST else None

@@ -42,7 +42,9 @@ class Chat:
         messages = objects(data.get("messages"), "messages")
         if not messages:
             raise BadRequest("messages is missing or empty")
-        roles = [_role(message) for message in messages]
+        roles = cast("list[str]", [message.get("role") for message in messages])
+        if set(map(type, roles)) != {str}:
+            raise BadRequest("a message has no role")
         head = next((i for i, role in enumerate(roles) if role not in _SYSTEM), len(roles))
         history = messages[head:]
         parts = (tools, messages[:head], history)
@@ -149,13 +151,6 @@ class Chat:
         return read_usage(raw, convention=self.convention)
 
 
-def _role(message: Mapping[str, Any]) -> str:
-    role = message.get("role")
-    if not isinstance(role, str):
-        raise BadRequest("a message has no role")
-    return role
-
-
 def _tool(tool: Mapping[str, Any]) -> Tool:
     function = tool.get("function")
     said = mapping(function) if isinstance(function, Mapping) else tool
@@ -181,17 +176,20 @@ def _result_of(history: Sequence[Mapping[str, Any]]) -> str | None:
 
 def _anonymous(message: dict[str, Any]) -> dict[str, Any]:
     """Drop the ids of calls, which are random and say nothing."""
+    if "tool_call_id" in message:
+        message = message.copy()
+        del message["tool_call_id"]
     calls = message.get("tool_calls")
-    if not (isinstance(calls, list) or "tool_call_id" in message):
-        return message
-    said = {key: value for key, value in message.items() if key != "tool_call_id"}
     if isinstance(calls, list):
-        said["tool_calls"] = [_without_id(call) for call in cast("list[Any]", calls)]
-    return said
+        message = {**message, "tool_calls": [_without_id(call) for call in cast("list[Any]", calls)]}
+    return message
 
 
 def _without_id(call: Any) -> Any:  # noqa: ANN401
-    return {key: value for key, value in call.items() if key != "id"} if isinstance(call, dict) else call
+    if isinstance(call, dict) and "id" in call:
+        call = cast("dict[str, Any]", call).copy()
+        del call["id"]
+    return call
 
 
 def _plain(item: Mapping[str, Any]) -> dict[str, Any]:
