@@ -27,7 +27,6 @@ PACKAGES = (
     "pandas",
     "pyarrow",
     "scipy",
-    "uvloop",
 )
 
 

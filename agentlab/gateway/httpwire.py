@@ -162,7 +162,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
-        self.transport = cast("asyncio.Transport", transport)  # which uvloop's do not inherit from
+        self.transport = cast("asyncio.Transport", transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop what is under way."""
