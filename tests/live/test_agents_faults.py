@@ -182,7 +182,8 @@ def test_an_agent_that_is_killed_is_told_from_one_that_answers(real_agents, tmp_
 def test_an_agent_that_is_killed_in_mid_stream_keeps_its_reservation(real_agents, tmp_path):
     command = 'setsid sh -c "sleep 5; kill -9 $PPID" >/dev/null 2>&1 & echo started'
     kill = Step(actions=[{"do": "run", "command": command}])
-    model = scripted([TASK_STEPS[0], kill, Step(text="word " * 1000, tokens_per_s=50)])
+    counting = " ".join(map(str, range(1000)))  # Gemini CLI would take the same word again for a loop
+    model = scripted([TASK_STEPS[0], kill, Step(text=counting, tokens_per_s=50)])
     arms = {name: agent(name, tmp_path / "workspace") for name in ALL}
     scenario = Scenario("killed", turns=[TASK], timeouts=TIMEOUTS)
     recs = recorded(scenario, arms, tmp_path, gateway=Gateway(model, price=PRICE, budget_usd=20))
