@@ -55,4 +55,4 @@ def test_pictures_are_there_and_it_is_one_page() -> None:
     pictures = re.findall(r"docs/images/[\w.]+png", text)
     assert len(pictures) >= 3
     assert [name for name in pictures if not (ROOT / name).is_file()] == []
-    assert len(text.splitlines()) <= 160  # a page or two on a screen, nobody reads more
+    assert len(text.splitlines()) <= 130  # a page or two on a screen, nobody reads more
