@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Picked = Callable[[Any], None]
+#: Looks like one, and does not begin mathematics: the text beside a box is read for it, even inside HTML.
+_DOLLAR = "\N{FULLWIDTH DOLLAR SIGN}"
 
 
 class Checks:
@@ -26,7 +28,12 @@ class Checks:
 
         look = {"width": "auto", "height": "22px", "margin": "0", "flex": "0 0 auto"}
         self._boxes = {
-            value: w.Checkbox(description=label, indent=False, layout=w.Layout(**look), tooltip=label)
+            value: w.Checkbox(
+                description=label.replace("$", _DOLLAR),
+                indent=False,
+                layout=w.Layout(**look),
+                tooltip=label,
+            )
             for value, label in labels.items()
         }
         self._changed, self._showing = changed, False

@@ -11,6 +11,7 @@ import pytest
 from ipywidgets.widgets.widget import _instances
 
 import agentlab as al
+from agentlab.testing.recordings import SyntheticArm, write_study
 from agentlab.widgets.explore import Explorer, explore
 from agentlab.widgets.explore.live import Live
 
@@ -212,6 +213,16 @@ def test_a_view_changed_by_code_is_shown(shown: Shown) -> None:
     shown.loop.run(1.0)
     assert shown.box("not_quiet (3 runs)").value is True
     assert shown.live._parts.choices["reference"]._drop.value == "volatile"
+
+
+def test_names_of_arms_are_never_mathematics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "a <b>$x$"
+    recs = al.load(write_study(tmp_path / "s", arms={name: SyntheticArm(), "b": SyntheticArm()}, runs=2))
+    shown = Shown(recs, monkeypatch)
+    (box,) = (b for b in shown.widgets(ipywidgets.Checkbox) if b.tooltip == name)
+    assert box.description == "a <b>\N{FULLWIDTH DOLLAR SIGN}x\N{FULLWIDTH DOLLAR SIGN}"
+    assert not box.description_allow_html
+    ipywidgets.Widget.close_all()
 
 
 def test_a_failure_is_said_in_place_and_the_view_lives(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
