@@ -26,7 +26,7 @@ from .files import WAITING_FILE, lock, write_json
 from .memory import sampled
 from .observe import Observer
 from .runlog import RunLog
-from .slots import Slot, next_sequence
+from .slots import Slot, has_finished, next_sequence
 from .study import Study, check_own, slug
 from .waiting import wait_quiet
 
@@ -147,7 +147,7 @@ async def conduct(study: Study, stop: Stop, hold: Hold = contextlib.nullcontext)
     StudyBusy
         The study is being recorded by another process, or its folder was given to another study.
     StartupError
-        An arm could not be opened before the first run.
+        An arm could not be opened before the first run, or did not start in its own first run.
     RecordingError
         The disk is full or the folder is gone.
     GatewayError
@@ -243,6 +243,8 @@ def _mark(log: RunLog, stop: Stop, gateway: LiveGateway | None, error: BaseExcep
         log.issue(stop.reason or "cancelled", discard=True)
     elif isinstance(error, GatewayError) and ending is not None:
         log.issue(ENDINGS[ending], str(error), discard=True)
+    elif isinstance(error, StartupError):
+        log.issue("startup_failed", str(error), discard=True)
     else:
         code = "gateway_gone" if isinstance(error, GatewayError) else "unfinished"
         log.issue(code, str(error), discard=True)
@@ -275,6 +277,8 @@ async def _make_run(study: Study, arm: _Arm, log: RunLog) -> str:
     except (RecordingError, ConfigError, GatewayError):
         raise
     except Exception as error:
+        if isinstance(error, StartupError) and not has_finished(study.folder, arm.name):
+            raise  # it never started: all its runs would fail
         text = str(error) if isinstance(error, AgentlabError) else f"{type(error).__name__}: {error}"
         fallback = "startup_failed" if isinstance(error, StartupError) else "driver_error"
         log.issue(getattr(error, "code", None) or fallback, text, discard=True)

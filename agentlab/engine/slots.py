@@ -148,6 +148,23 @@ def missing(wanted: Iterator[Slot], folder: Path) -> list[Slot]:
     return [slot for slot in wanted if (slot.arm, slot.index) not in known]
 
 
+def has_finished(folder: Path, arm: str) -> bool:
+    """Say whether a run of an arm has come to its end, well or not.
+
+    Parameters
+    ----------
+    folder : Path
+        Study folder.
+    arm : str
+        Its name.
+
+    Returns
+    -------
+    bool
+    """
+    return any(run["arm"] == arm and run["status"] in FINISHED for run in recorded(folder))
+
+
 def next_sequence(folder: Path) -> int:
     """Return the next free number of a run folder, also after crashes.
 

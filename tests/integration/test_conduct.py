@@ -169,6 +169,18 @@ async def test_an_arm_that_cannot_start_ends_the_study_before_any_run(tmp_path):
     assert len(study.missing()) == 4
 
 
+async def test_an_arm_that_does_not_start_in_its_first_run_ends_the_study_there(tmp_path):
+    def turn(run, text):
+        raise StartupError("the app's command was not found")
+
+    study = make(tmp_path, {"good": Toy(), "bad": Toy(turn)}, runs=3, order="sequential")
+    outcome = await run_study(study)
+    assert outcome["error"] == {"type": "StartupError", "message": "the app's command was not found"}
+    assert codes(study) == [[], [], [], ["startup_failed"]]
+    assert [run["status"] for run in recorded(study.folder)] == ["complete"] * 3 + ["cancelled"]
+    assert len(study.missing()) == 3  # mended, the same call goes on
+
+
 async def test_a_later_start_failure_is_an_issue(tmp_path):
     starts = []
 
