@@ -298,10 +298,17 @@ def canonical(
     >>> canonical([], ["a"], ["b", "c"]).data
     b'[[],["a"],["b","c"'
     """
-    head, messages = [_spelled(tools), encode(system)], [encode(message) for message in history]
+    head, messages = [_spelled(tools), encode(system)], _encode_each(history)
     data = b"".join((b"[", head[0], b",", head[1], b",[", b",".join(messages)))
     names = ["tools", "system", *["message"] * len(messages)]
     return Canonical(data, tuple(map(_segment, names, head + messages)), marks)
+
+
+def _encode_each(items: Sequence[Any]) -> list[bytes]:
+    try:
+        return [*map(_fast().encode, items)]
+    except UnicodeEncodeError:
+        return [*map(encode, items)]
 
 
 def marked(body: bytes) -> bool:

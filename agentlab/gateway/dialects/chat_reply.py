@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from ..canonical import encode
@@ -87,6 +88,13 @@ def _call_delta(piece: Piece) -> dict[str, Any]:
     }
 
 
+@functools.cache
+def _text_reader() -> Callable[[bytes], list[Piece] | None]:
+    from .chat_chunk import read_text  # with the first reply, not with the settings
+
+    return read_text
+
+
 class ChatReader:
     """Read a chat reply of a provider, streamed or whole.
 
@@ -110,9 +118,7 @@ class ChatReader:
         self.error = False
         self.malformed = False
         self._first = True
-        from .chat_chunk import read_text  # with the first reply, not with the settings
-
-        self._read_text = read_text
+        self._read_text = _text_reader()
 
     @property
     def usage(self) -> object:
