@@ -373,6 +373,20 @@ def test_an_agents_own_words_are_no_way_out_for_text(standin, tmp_path):
     assert "Zweitaktgemisch" not in json.dumps(events(recs))
 
 
+def test_a_compaction_is_noted_also_when_only_the_gateway_sees_it(standin, tmp_path):
+    driver = standin("""
+        say(type="session", id="s")
+        prompt = "Create a detailed summary of our conversation."
+        ask()
+        prompt = "Go on."
+        end(ask())
+    """)
+    recs = study(driver, tmp_path / "s")
+    assert recs.requests["chain"].tolist()[0] == "compaction"
+    assert recs.issues[["code", "discard"]].values.tolist() == [["compaction", False]]
+    assert recs.runs.iloc[0]["n_compactions"] == 1
+
+
 def test_all_that_it_writes_is_kept_but_the_token(standin, tmp_path):
     """Byte for byte over both turns: no JSON, no UTF-8, no newline, and a token that comes in two reads."""
     driver = standin("""

@@ -38,17 +38,22 @@ class Evidence:
         The agent's name of the session. Until it is known events are held back.
     turn : int
         The turn under way, 1-based.
-    retried : bool
-        Whether the agent has said in it that it asks its model again.
+    retried, compacted : bool
+        Whether the agent has said in it that it asks its model again, or that its context was compacted.
     """
 
     def __init__(self, run: Run, token: str) -> None:
         self.session: str | None = None
         self.turn = 0
-        self.retried = False
+        self.retried = self.compacted = False
         self._run = run
         self._token = token
         self._held: list[tuple[str, int, dict[str, Any], Content]] = []
+
+    def begin_turn(self) -> None:
+        """Count the turn; nothing was said in it yet."""
+        self.turn += 1
+        self.retried = self.compacted = False
 
     def open(self, name: str) -> None:
         """Name the session and record what was held back; a second call does nothing."""
@@ -81,7 +86,7 @@ class Evidence:
         elif note.kind in ("usage", "agent.error", "compacted"):
             fields["turn"] = self.turn
         if note.kind == "compacted":
-            self._run.issue("compaction")
+            self.compacted = True
         elif note.kind == "status" and fields.get("state") == "retry":
             self.retried = True
         self.emit(note.kind, t, note.content, **fields)

@@ -100,7 +100,7 @@ class CLISession:
             The gateway is gone.
         """
         evidence = self._evidence
-        evidence.turn, evidence.retried = evidence.turn + 1, False
+        evidence.begin_turn()
         self._result = {"status": "error", "reason": "driver_error", "n_turns": evidence.turn}
         argv, file = self._command(text)
         self._reader.begin(evidence.turn)
@@ -179,6 +179,9 @@ class CLISession:
             requests = [row for row in self._gateway.of_run() if row["t_begin"] >= sent]
             ending = self._gateway.endings.get(self._run.run_id)
         self._name_session(requests)
+        summed_up = any(row.get("chain") == "compaction" and row.get("terminal_seen") for row in requests)
+        if evidence.compacted or summed_up:  # not every agent says so, and Pi may end before it does
+            self._run.issue("compaction")
         outcome = self._reader.outcome()
         verdict = judge(outcome, ending=ending, cut=cut, exit_code=child.returncode, requests=requests)
         evidence.first_request(watch, requests)
