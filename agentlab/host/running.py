@@ -243,7 +243,7 @@ class Running:
     @staticmethod
     def _kill_when_late(host: Host) -> None:
         end = time.monotonic() + GRACE_S
-        for name in ("recording", "widgets.cards"):  # what shows the result is loaded while clean-up goes on
+        for name in ("recording", "widgets.cards", "frames.accessor"):  # what shows the result, meanwhile
             import_module(f"agentlab.{name}")
         if not host.done.wait(max(0.0, end - time.monotonic())):
             host.kill()
