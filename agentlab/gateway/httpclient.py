@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import select
 import socket
 import ssl
 import time
@@ -15,8 +16,11 @@ from urllib.parse import urlsplit
 
 import httptools
 
+from .packing import PACKED, unpacker
+
 _CONNECT_S = 10.0
-_IDLE_S = 15.0  # providers close connections that rest; one that rested less is used again
+_IDLE_S = 4.0  # Node, uvicorn and llama.cpp close what rests for 5 s, and what is asked just then is lost
+_HINT = re.compile(r"timeout=(\d{1,6})\b")  # by which others say when they will
 _EYEBALLS_S = 0.25  # RFC 8305: how long one family of addresses is waited for before the other is tried
 _AHEAD = 2**20
 
@@ -45,8 +49,13 @@ class Reply:
         self.content_type = ""
         self._connection = connection
         self._parser = httptools.HttpResponseParser(self)
+        self._parser.set_dangerous_leniencies(  # what is odd, but cannot be taken for something else
+            lenient_headers=True,
+            lenient_optional_cr_before_lf=True,
+            lenient_spaces_after_chunk_size=True,
+        )
         self._headers: dict[str, str] = {}
-        self._unpack: Callable[[bytes], bytes] | None = None
+        self._unpack: Callable[..., bytes] | None = None
         self._parts: list[bytes] = []
         self._begun = self._ended = self._failed = self._keep = False
         self._to_the_end = False  # of the connection: nothing else says where the body ends
@@ -85,7 +94,9 @@ class Reply:
 
     def close(self) -> None:
         """Keep the connection for another request, if this one has come to its end, else close it."""
-        self._connection.release(reusable=self._ended and self._keep)
+        hint = _HINT.search(self._headers.get("keep-alive", ""))
+        rest_s = _IDLE_S if hint is None else int(hint[1]) - 1.0
+        self._connection.release(rest_s if self._ended and self._keep else 0.0)
 
     async def _more(self) -> None:
         if self._failed:
@@ -101,8 +112,10 @@ class Reply:
         """Take what was read; return how many bytes wait to be fetched."""
         try:
             self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._failed, self._keep = True, False
+            if not isinstance(error.__context__, Lost | zlib.error | None):  # a fault of a method below
+                raise  # the loop reports it, and closes the connection
         self._wake()
         return sum(map(len, self._parts))
 
@@ -132,12 +145,12 @@ class Reply:
         self.content_type = self._headers.get("content-type", "").partition(";")[0].strip()
         framed = "content-length" in self._headers or "chunked" in self._headers.get("transfer-encoding", "")
         self._to_the_end = not framed and status not in (204, 304)
-        if self._headers.get("content-encoding") in ("gzip", "x-gzip", "deflate"):  # which nobody asked for
-            self._unpack = zlib.decompressobj(wbits=47).decompress
 
     def on_body(self, data: bytes) -> None:
         """Take a part of the body."""
-        if self._unpack is not None:
+        encoding = self._headers.get("content-encoding")
+        if encoding in PACKED:  # which nobody asked for
+            self._unpack = self._unpack or unpacker(encoding, data)
             data = self._unpack(data)
         if data:
             self._parts.append(data)
@@ -154,7 +167,7 @@ class _Connection(asyncio.Protocol):
     transport: asyncio.Transport
 
     def __init__(self, idle: list[_Connection]) -> None:
-        self.since_s = 0.0  # when it came to rest
+        self.until_s = 0.0  # when it has rested too long
         self._idle = idle
         self._reply: Reply | None = None
         self._paused = False
@@ -185,14 +198,22 @@ class _Connection(asyncio.Protocol):
         self.transport.write(data)
         return self._reply
 
-    def release(self, *, reusable: bool) -> None:
+    def release(self, rest_s: float) -> None:
         self._reply = None
         self.resume()
-        if not reusable or self.transport.is_closing():
+        if rest_s <= 0 or self.transport.is_closing():
             self.transport.abort()
             return
-        self.since_s = time.monotonic()
+        self.until_s = time.monotonic() + rest_s
         self._idle.append(self)
+
+    def usable(self) -> bool:
+        """Whether another request can be sent: it is open, has not rested too long, and said nothing."""
+        if time.monotonic() >= self.until_s or self.transport.is_closing():
+            return False
+        poll = select.poll()  # its end may have come, and the loop not yet looked
+        poll.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return not poll.poll(0)
 
 
 class Client:
@@ -253,10 +274,12 @@ class Client:
             connection.transport.abort()
 
     def _rested(self) -> _Connection | None:
-        """Return the connection that was used last, if it can still be."""
+        """Return the connection that was used last, if it can still be; close those that rested too long."""
+        while self._idle and self._idle[0].until_s <= time.monotonic():
+            self._idle.pop(0).transport.abort()
         while self._idle:
             connection = self._idle.pop()
-            if time.monotonic() - connection.since_s < _IDLE_S and not connection.transport.is_closing():
+            if connection.usable():
                 return connection
             connection.transport.abort()
         return None

@@ -19,11 +19,12 @@ from urllib.parse import parse_qsl, unquote
 
 import httptools
 
+from .packing import PACKED, unpacker
+
 _MAX_BODY = 64 * 2**20
 _MAX_HEAD = 2**17
 _BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-_PACKED = ("gzip", "x-gzip", "deflate")
 _OFFERS = ("connection", "expect", "http2-settings", "upgrade")
 
 
@@ -78,11 +79,16 @@ class HttpWire:
         Whether the connection is used again after it.
     chunked : bool
         Whether the agent knows chunked bodies; else a streamed reply ends with the connection.
+    head_only : bool
+        Whether the agent asked for a reply's head alone.
     """
 
-    def __init__(self, connection: Connection, *, keep_alive: bool, chunked: bool) -> None:
+    def __init__(
+        self, connection: Connection, *, keep_alive: bool, chunked: bool, head_only: bool = False
+    ) -> None:
         self._connection = connection
         self._chunked = chunked
+        self._head_only = head_only
         self._held = b""  # the head of a streamed reply: goes out with the first part if that is there by now
         self.keep_alive = keep_alive
         self.ended = False
@@ -118,7 +124,7 @@ class HttpWire:
         if not self.keep_alive:
             lines.append("connection: close")
         self.ended = True
-        await self._send("\r\n".join([*lines, "\r\n"]).encode() + body)
+        await self._send("\r\n".join([*lines, "\r\n"]).encode() + (b"" if self._head_only else body))
 
     def reset(self) -> None:
         """Reset the TCP connection."""
@@ -158,6 +164,8 @@ class Connection(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._waiting: deque[tuple[HttpRequest, HttpWire]] = deque()
         self._drained: asyncio.Future[None] | None = None  # while the agent reads too slowly
+        self._broken = False  # it sent what is no HTTP
+        self._read_ns = 0
         self.on_message_begin()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -184,13 +192,17 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on."""
+        self._read_ns = time.monotonic_ns()
         in_head = self._in_head
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as offer:
             self._decline(data[offer.args[0] :])
             return
-        except httptools.HttpParserError:
+        except httptools.HttpParserError as error:
+            fault = error.__context__  # of a method below
+            if fault is not None and not isinstance(fault, httptools.HttpParserInvalidURLError):
+                raise  # the loop reports it, and closes the connection
             self._refuse()
             return
         if in_head and self._in_head:
@@ -210,9 +222,12 @@ class Connection(asyncio.Protocol):
         self.data_received(b"%b %b HTTP/1.1\r\n%b%b" % (method, self._url, head, rest))
 
     def _refuse(self) -> None:
-        """Close on what is no HTTP."""
-        if self._task is None:
-            self.transport.write(_BAD_REQUEST)
+        """Close on what is no HTTP, once all before it is answered."""
+        self._broken = True
+        if self._task is not None:
+            self.transport.pause_reading()
+            return
+        self.transport.write(_BAD_REQUEST)
         self.transport.close()
 
     def on_message_begin(self) -> None:
@@ -228,14 +243,16 @@ class Connection(asyncio.Protocol):
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header."""
-        key, text = name.decode("latin-1").lower(), value.decode("utf-8", "surrogateescape")
+        """Take a header, but none behind a body: it would join those that were checked before it."""
+        if not self._in_head:
+            return
+        key, text = name.decode("latin-1").lower(), value.decode("utf-8", "surrogateescape").strip(" \t")
         self._headers[key] = f"{self._headers[key]}, {text}" if key in self._headers else text
 
     def on_headers_complete(self) -> None:
         """Let an agent go on that asks before it sends a body."""
         self._in_head = False
-        if self._headers.get("expect", "").lower() == "100-continue":
+        if self._headers.get("expect", "").lower() == "100-continue" and self._task is None:
             self.transport.write(_CONTINUE)
 
     def on_body(self, data: bytes) -> None:
@@ -256,10 +273,11 @@ class Connection(asyncio.Protocol):
             query=(url.query or b"").decode("utf-8", "surrogateescape"),
             headers=self._headers,
             body=_unpacked(_joined(self._parts), self._headers.get("content-encoding", "")),
-            t=time.monotonic_ns(),
+            t=self._read_ns,
         )
-        keep = parser.should_keep_alive() and request.method != "HEAD"
-        wire = HttpWire(self, keep_alive=keep, chunked=parser.get_http_version() != "1.0")
+        now = parser.get_http_version() == "1.1"
+        keep = now and parser.should_keep_alive()
+        wire = HttpWire(self, keep_alive=keep, chunked=now, head_only=request.method == "HEAD")
         self._waiting.append((request, wire))
         if self._task is None:
             self._next()
@@ -282,8 +300,11 @@ class Connection(asyncio.Protocol):
             elif not wire.keep_alive:
                 self.transport.close()
             elif self._waiting:
-                self.transport.resume_reading()
                 self._next()
+                if not self._broken:
+                    self.transport.resume_reading()
+            elif self._broken:
+                self._refuse()
 
     async def send(self, data: bytes) -> None:
         """Write, and wait while the agent reads too slowly.
@@ -318,8 +339,9 @@ def _joined(parts: list[bytes]) -> bytes:
 
 
 def _unpacked(body: bytes, encoding: str) -> bytes:
-    if encoding.strip().lower() not in _PACKED:
+    name = encoding.lower()
+    if name not in PACKED:
         return body
     with contextlib.suppress(zlib.error):
-        return zlib.decompressobj(wbits=47).decompress(body, _MAX_BODY)  # 47: gzip or zlib, as it says
+        return unpacker(name, body)(body, _MAX_BODY)
     return b""

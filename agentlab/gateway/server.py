@@ -93,7 +93,7 @@ class Server:
     async def listen(self) -> None:
         """Bind to a free port of 127.0.0.1."""
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: Connection(self.handle), "127.0.0.1", 0)
+        server = await loop.create_server(lambda: Connection(self.handle), "127.0.0.1", 0, backlog=1024)
         self.port = int(server.sockets[0].getsockname()[1])
 
     async def handle(self, http: HttpRequest, wire: HttpWire) -> None:

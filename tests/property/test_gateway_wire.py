@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import gzip
 import itertools
+import time
+import zlib
 from typing import Any
 
+import httptools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentlab.gateway import httpwire
 from agentlab.gateway.httpclient import Lost, Reply, _Connection  # pyright: ignore[reportPrivateUsage]
 from agentlab.gateway.httpwire import Connection, HttpRequest, HttpWire
 
@@ -127,14 +131,72 @@ def test_what_is_no_http_is_refused(bad: bytes, at: list[int]) -> None:
         (b"GET / HTTP/1.1\r\n\r\n", True),
         (b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n", False),
         (b"GET / HTTP/1.0\r\n\r\n", False),
+        (b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", False),
         (b"GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", False),
-        (b"HEAD / HTTP/1.1\r\n\r\n", False),
+        (b"HEAD / HTTP/1.1\r\n\r\n", True),
     ],
 )
 async def test_when_a_connection_is_used_again(head: bytes, kept: bool) -> None:
     heard, transport = await asked([head])
     assert len(heard) == 1 and transport.closed == ("" if kept else "closed")
     assert (b"connection: close" in transport.data) is not kept
+    assert transport.data.partition(b"\r\n\r\n")[2] == (b"" if head.startswith(b"HEAD") else b"1")
+
+
+async def test_what_stands_behind_a_body_is_no_header() -> None:
+    trailed = CHUNKED[:-2] + b"Host: evil\r\nAuthorization: Bearer x\r\n\r\n"
+    heard, _ = await asked([trailed])
+    assert heard[0].headers["host"] == "h" and "authorization" not in heard[0].headers
+
+
+async def test_space_around_a_header_is_not_its_value() -> None:
+    heard, _ = await asked([WHOLE.replace(b"Host: h", b"Host: \t h \t ")])
+    assert heard[0].headers["host"] == "h"
+
+
+async def test_what_stands_before_bad_http_is_answered_first() -> None:
+    for parts in ([WHOLE * 2 + b"no http\r\n\r\n"], [WHOLE, WHOLE, b"no http\r\n\r\n"]):
+        heard, transport = await asked(parts)
+        assert len(heard) == 2 and transport.closed == "closed"
+        assert transport.data.count(b"HTTP/1.1 200 ") == 2
+        assert transport.data.endswith(httpwire._BAD_REQUEST)  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_a_request_is_stamped_when_it_was_read_not_when_it_was_unpacked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unpacked: list[int] = []
+    unpacker = httpwire.unpacker
+    monkeypatch.setattr(
+        httpwire, "unpacker", lambda *given: unpacked.append(time.monotonic_ns()) or unpacker(*given)
+    )
+    heard, _ = await asked([PACKED])
+    assert heard[0].body == BODY and heard[0].t <= unpacked[0]
+
+
+async def test_deflate_is_read_with_and_without_its_head() -> None:
+    for wbits in (15, -15):
+        packed = zlib.compress(BODY, wbits=wbits)
+        head = HEAD + b"Content-Encoding: Deflate\r\nContent-Length: %d\r\n\r\n" % len(packed)
+        assert (await asked([head + packed]))[0][0].body == BODY
+        packed = zlib.compress(b"hello world", wbits=wbits)
+        data = OK + b"Content-Encoding: deflate\r\nContent-Length: %d\r\n\r\n" % len(packed)
+        assert (await answered(cut(data + packed, list(range(100)))))[1] == b"hello world"
+
+
+async def test_a_fault_of_ones_own_is_not_taken_for_bad_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError
+
+    monkeypatch.setattr(Connection, "on_header", broken)
+    monkeypatch.setattr(Reply, "on_header", broken)
+    for connection in (Connection(lambda http, wire: asyncio.sleep(0)), _Connection([])):
+        connection.connection_made(Transport())
+        if isinstance(connection, _Connection):
+            connection.ask(b"")
+        with pytest.raises(httptools.HttpParserCallbackError) as told:
+            connection.data_received(WHOLE if isinstance(connection, Connection) else SIZED)
+        assert isinstance(told.value.__context__, KeyError)
 
 
 @given(at=cuts)
@@ -149,6 +211,8 @@ def test_another_protocol_is_declined_and_the_request_answered(at: list[int]) ->
 async def test_an_agent_that_asks_first_is_told_to_go_on() -> None:
     _, transport = await asked([HEAD + b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"])
     assert transport.data == b"HTTP/1.1 100 Continue\r\n\r\n"
+    _, transport = await asked([WHOLE + HEAD + b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"])
+    assert b" 100 " not in transport.data, "it would stand in the answer before it"
 
 
 async def test_a_bomb_and_what_cannot_be_unpacked_are_no_json() -> None:
@@ -257,6 +321,18 @@ def test_answers_are_read_however_they_are_cut(at: list[int], data: bytes) -> No
 def test_an_answer_that_is_cut_is_lost(at: list[int], data: bytes, missing: int) -> None:
     with pytest.raises(Lost):
         asyncio.run(answered(cut(data[:-missing], at), eof=True))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        SIZED.replace(b"\r\n", b"\n"),
+        SIZED.replace(b"Content-Length", b"X: \x01\r\nContent-Length"),
+        STREAMED.replace(b"6\r\n", b"6  \r\n"),
+    ],
+)
+async def test_an_odd_answer_that_has_one_meaning_is_read(data: bytes) -> None:
+    assert (await answered([data]))[1] == b"hello world"
 
 
 @given(cuts)
