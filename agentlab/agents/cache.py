@@ -29,6 +29,22 @@ def cache_home() -> Path:
     return base / "agentlab"
 
 
+def runs_home() -> Path:
+    """Return the folder that holds the homes and workspaces of terminal agents while they are measured.
+
+    Returns
+    -------
+    pathlib.Path
+        It need not exist.
+
+    Examples
+    --------
+    >>> runs_home().parent == cache_home()
+    True
+    """
+    return cache_home() / "runs"
+
+
 def agent_folder(name: str, version: str) -> Path:
     """Return the folder of one agent at one version.
 

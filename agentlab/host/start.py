@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from ..agents.cache import runs_home
 from ..engine.budget import told_cost
 from ..engine.study import Study
 from ..errors import ConfigError
@@ -116,7 +117,7 @@ def _clear_left() -> None:
     """Nothing is left behind: not even by a study whose watchdogs were killed with it."""
     from ..progress import say
 
-    left = clear_left()
+    left = clear_left(runs_home())
     if left.ended:
         said = ", ".join(left.ended)
         say(f"an earlier study was killed together with its watchdogs; what it left was ended: {said}")

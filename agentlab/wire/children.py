@@ -227,9 +227,7 @@ class Children:
             child_err = child_out if stderr == "stdout" else self._open_out(stderr, opened)[0]
             answer = await self.ask(message, (child_in, child_out, child_err))
         except BaseException:
-            for fd in (reader, writer):
-                if fd is not None:
-                    os.close(fd)
+            opened += [fd for fd in (reader, writer) if fd is not None]
             raise
         finally:
             for fd in opened:
@@ -239,22 +237,25 @@ class Children:
         return child
 
     def _adopt(self, pid: int) -> Child:
-        child = Child(self, pid)
+        child = self._children[pid] = Child(self, pid)
         if pid in self._exits:
-            _settle(child, self._exits.pop(pid))
-        else:
-            self._children[pid] = child
+            _settle(self._children.pop(pid), self._exits.pop(pid))
         return child
 
-    async def folder(self) -> Path:
+    async def folder(self, parent: Path | None = None) -> Path:
         """Make a private folder (0700) that is removed with the processes, whatever happens.
+
+        Parameters
+        ----------
+        parent : Path, optional
+            Where; absent: the temporary folder.
 
         Returns
         -------
         Path
             With a short path, so that sockets fit into it; see :mod:`agentlab.wire.left`.
         """
-        path, self._folders[path] = make_held(PREFIX)
+        path, self._folders[path] = make_held(PREFIX, parent)
         await self.ask({"op": "own", "path": str(path)}, [self._folders[path].fileno()])
         return path
 
@@ -279,16 +280,15 @@ class Children:
                 self.survivors = tuple(answer["survivors"])
         if self._lost:
             self.survivors = await kill_marked(self.marker)
-            for folder in self._folders:
+        for folder, held in self._folders.items():
+            if self._lost:
                 shutil.rmtree(folder, ignore_errors=True)
-        for held in self._folders.values():
             held.close()
         self._loop.remove_reader(self._sock)
         with contextlib.suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)  # also for copies of this process, which hold it open
         self._sock.close()
-        # No thread waits: while an interpreter ends there are no new ones.
-        while self._process.poll() is None:  # noqa: ASYNC110
+        while self._process.poll() is None:  # noqa: ASYNC110 (an interpreter that ends has no new threads)
             await asyncio.sleep(0.002)
         self._lose()
         return self.survivors
@@ -317,8 +317,7 @@ class Children:
             raise StartupError("the watchdog process is gone", phase="startup")
         self._count += 1
         data = json.dumps({**message, "id": self._count}).encode() + b"\n"
-        future: asyncio.Future[dict[str, Any]] = self._loop.create_future()
-        self._waiting[self._count] = future
+        future = self._waiting[self._count] = self._loop.create_future()
         try:
             sent = socket.send_fds(self._sock, [data], list(fds)) if fds else 0
             await self._loop.sock_sendall(self._sock, data[sent:])

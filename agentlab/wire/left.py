@@ -14,6 +14,7 @@ import shutil
 import signal
 import tempfile
 import time
+from itertools import chain
 from pathlib import Path
 
 from .held import PREFIX, left_behind
@@ -40,8 +41,13 @@ class Left:
     staying: list[str]
 
 
-def clear_left() -> Left:
+def clear_left(*parents: Path) -> Left:
     """End and remove what studies left that were killed together with their watchdogs.
+
+    Parameters
+    ----------
+    *parents : Path
+        Where their private folders are, besides the temporary folder.
 
     Returns
     -------
@@ -49,7 +55,9 @@ def clear_left() -> Left:
     """
     ended: list[str] = []
     staying: list[str] = []
-    for folder in left_behind(PREFIX, Path(tempfile.gettempdir())):
+    for folder in chain.from_iterable(
+        left_behind(PREFIX, parent) for parent in (Path(tempfile.gettempdir()), *parents)
+    ):
         named = _named(str(folder).encode())
         marked = [pid for pid, ours in named.items() if ours]
         doomed = list(dict.fromkeys(one for pid in marked for one in (pid, *descendants(pid))))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from ...agents.cache import cache_home
+from ...agents.cache import cache_home, runs_home
 from ...errors import ConfigError
 
 #: So many sessions at once are no measurement any more, but a slip.
@@ -138,7 +138,7 @@ def _can_be_passed(text: str) -> bool:
 
 def _check_folder(name: str, value: str, usual: str | None) -> None:
     """Refuse a folder that is equal to, inside or around one that the user lives in."""
-    sessions = cache_home() / "runs" / "run" / "work"  # what a relative one is counted from
+    sessions = runs_home() / "run" / "work"  # what a relative one is counted from
     folder = (sessions / Path(value).expanduser()).resolve()
     if folder.is_relative_to(cache_home().resolve()):
         return

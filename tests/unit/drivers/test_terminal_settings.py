@@ -12,9 +12,8 @@ import pytest
 from agentlab import ConfigError, Scenario, StartupError, Terminal
 from agentlab.drivers.terminal import place
 from agentlab.drivers.terminal.foreign import ForeignDaemons
-from agentlab.drivers.terminal.place import fresh_home, remove_abandoned
+from agentlab.drivers.terminal.place import fresh_home
 from agentlab.engine.codec import decode, encode
-from agentlab.wire.procid import ProcessId
 
 
 @pytest.mark.parametrize(
@@ -156,34 +155,6 @@ def test_half_a_character_is_refused():
         Terminal("codex", env={"A": "\ud800"})
     with pytest.raises(ConfigError, match="give a list of words"):
         Terminal(command=["a", "\ud800"])
-
-
-def test_a_folder_of_another_container_is_left_for_a_week(tmp_path):
-    process = ProcessId.of(os.getpid())
-    young, old, moved = (tmp_path / name for name in ("young", "old", "moved"))
-    for folder in (young, old, moved):
-        folder.mkdir()
-        elsewhere = vars(process) | {"started": 1, "namespace": "pid:[1]"}
-        (folder / place._OWNER).write_text(json.dumps(elsewhere))
-    (moved / place._OWNER).write_text(json.dumps(elsewhere | {"boot": "x", "namespace": place._namespace()}))
-    os.utime(old, (0, 0))
-    remove_abandoned(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["moved", "young"]
-
-
-def test_an_abandoned_folder_is_removed(tmp_path):
-    mine, lost, new = (tmp_path / name for name in ("mine", "lost", "new"))
-    for folder in (mine, lost, new):
-        folder.mkdir()
-    process = ProcessId.of(os.getpid())
-    write_owner(mine, process)
-    write_owner(lost, ProcessId(process.pid, (process.started or 0) - 1, process.boot))
-    remove_abandoned(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "new"]
-
-
-def write_owner(folder, process):
-    (folder / place._OWNER).write_text(json.dumps(vars(process) | {"namespace": place._namespace()}))
 
 
 def test_homes_are_fresh_and_equally_long(tmp_path):
