@@ -34,6 +34,7 @@ _LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2
 
 _RC: Any = {
     "font.size": 8.5,
+    "axes.formatter.useoffset": False,  # 10.004 is read at once, 0.004 with +1e1 in a corner is not
     "axes.titlesize": 9,
     "axes.titleweight": "bold",
     "axes.labelsize": 8.5,

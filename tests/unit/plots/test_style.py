@@ -3,6 +3,7 @@ from itertools import pairwise
 import matplotlib
 import pytest
 
+from agentlab.plots.canvas import new_figure
 from agentlab.plots.style import arm_styles, style
 
 ARMS = [f"arm {i}" for i in range(70)]
@@ -43,3 +44,12 @@ def test_the_same_arm_has_one_look() -> None:
 def _luminance(color: str) -> float:
     red, green, blue = matplotlib.colors.to_rgb(color)
     return 0.299 * red + 0.587 * green + 0.114 * blue
+
+
+def test_ticks_are_whole_numbers_without_an_offset():
+    with style():
+        ax = new_figure(4, 2, shown=False).add_subplot()
+        ax.plot([10.0004, 10.0083], [0, 1])
+        ax.figure.canvas.draw()
+    assert ax.xaxis.get_offset_text().get_text() == ""
+    assert ax.get_xticklabels()[1].get_text().startswith("10.0")
