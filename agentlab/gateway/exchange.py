@@ -80,6 +80,7 @@ class Exchange:
             What is reserved for it.
         """
         fields: dict[str, Any] = {
+            "request": self.number,
             "session": session,
             "dialect": dialect.name,
             "path": path,
@@ -101,7 +102,9 @@ class Exchange:
             }
             if self._keep:
                 fields["content"] = {"body": request.body}
-        self._write(t, "request.begin", fields if money is None else fields | dict(money))
+        if money is not None:
+            fields.update(money)
+        self._journal.write(self.owner.file, t, "request.begin", fields)
 
     def chunk(self, piece: Piece, *, t: int, emit_ns: int | None = None) -> None:
         """Write ``request.chunk``; see :meth:`chunks`.
@@ -188,6 +191,7 @@ class Exchange:
         t = time.monotonic_ns() if t is None else t
         money = {} if self.money is None else self.money(self, t)
         fields: dict[str, Any] = {
+            "request": self.number,
             "status": self.status,
             "terminal_seen": self.terminal_seen,
             "finish": self.finish[:64] if self.finish else None,
@@ -201,12 +205,9 @@ class Exchange:
             "unknown_usage_keys": list(self._usage.unknown_keys) or None,
             **money,
         }
-        self._write(t, "request.end", fields)
+        self._journal.write(self.owner.file, t, "request.end", fields)
         if self.on_end is not None:
             self.on_end()
-
-    def _write(self, t: int, kind: str, fields: dict[str, Any]) -> None:
-        self._journal.write(self.owner.file, t, kind, {"request": self.number, **fields})
 
 
 def _numbers(value: object) -> Any:  # noqa: ANN401

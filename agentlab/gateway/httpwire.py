@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import socket
 import struct
 import time
@@ -246,7 +247,7 @@ class Connection(asyncio.Protocol):
         """Take a header, but none behind a body: it would join those that were checked before it."""
         if not self._in_head:
             return
-        key, text = name.decode("latin-1").lower(), value.decode("utf-8", "surrogateescape").strip(" \t")
+        key, text = _lower(name), value.decode("utf-8", "surrogateescape").strip(" \t")
         self._headers[key] = f"{self._headers[key]}, {text}" if key in self._headers else text
 
     def on_headers_complete(self) -> None:
@@ -332,6 +333,11 @@ class Connection(asyncio.Protocol):
             linger = struct.pack("ii", 1, 0)
             self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self.transport.abort()
+
+
+@functools.lru_cache(maxsize=256)
+def _lower(name: bytes) -> str:
+    return name.decode("latin-1").lower()
 
 
 def _joined(parts: list[bytes]) -> bytes:
