@@ -35,6 +35,7 @@ from .gate import Arrival, Decision, Gate
 from .httpwire import Connection, HttpRequest, HttpWire
 from .journal import Journal
 from .ledger import Ledger
+from .packing import PACKED
 from .player import ScriptedUpstream
 from .sameusage import SameUsage
 from .script import ScriptedModel
@@ -123,7 +124,7 @@ class Server:
             return
         body = http.body
         self._number += 1
-        request, bad = _parse(route, body)
+        request, bad = _parse(route, http)
         session, owner = self._attribution.owner(http.headers)
         exchange = Exchange(self._journal, number=self._number, owner=owner, keep_content=self._keep)
         self._open.add(exchange)
@@ -286,12 +287,14 @@ class Server:
         self._ledger.close()
 
 
-def _parse(route: Route, body: bytes) -> tuple[ModelRequest | None, str]:
+def _parse(route: Route, http: HttpRequest) -> tuple[ModelRequest | None, str]:
     """Return the request, or why it is none."""
     try:
-        return route.parse(body), ""
+        return route.parse(http.body), ""
     except BadRequest as error:
-        return None, str(error)
+        packed = http.headers.get("content-encoding", "identity").lower()
+        hint = "" if packed in (*PACKED, "identity") else "; of packed bodies gzip and deflate are read"
+        return None, f"{error}{hint}"
 
 
 def _upstream(gateway: Gateway, key: str | None) -> Upstream:

@@ -228,6 +228,8 @@ async def test_a_packed_body_goes_on_unpacked_and_says_so() -> None:
         for bad in (b"{}", packed[:40]):
             reply = await http.post("/chat/completions", content=bad, headers=headers)
             assert reply.status_code == 400 and "invalid_body" in reply.json()["error"]["message"]
+        reply = await http.post("/chat/completions", content=b"?", headers={"content-encoding": "zstd"})
+        assert "of packed bodies gzip and deflate are read" in reply.json()["error"]["message"]
         await live.sync()
         first, *junk = live.requests
         assert first["status"] == 200 and junk
