@@ -150,7 +150,13 @@ def _upstream(text: str) -> ScriptedModel | Tape | str:
 
     if "://" in text:
         return text
-    return Tape(text) if Path(text).is_dir() or text.endswith(".jsonl") else ScriptedModel.load(text)
+    if Path(text).is_dir() or text.endswith(".jsonl"):
+        return Tape(text)
+    try:
+        return ScriptedModel.load(text)
+    except ConfigError as error:
+        said = str(error).removeprefix(f"ScriptedModel.load({text!r}): ")
+        raise ConfigError(f"UPSTREAM {text}: {said}. A provider's URL begins with https://") from None
 
 
 def _price(text: str) -> Any:  # noqa: ANN401

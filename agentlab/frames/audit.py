@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..errors import ConfigError
 from .reading import Reading
 from .reconcile import (
     TOLERANCE,
@@ -59,6 +60,11 @@ def audit(recs: _Tables) -> pd.DataFrame:
         The table ``audit``, one row per run and source: ``finding``, ``flags``, ``detail`` and the counts of
         both sides, tokens and USD; see ``docs/tables.md``. Runs without any counts have one row.
 
+    Raises
+    ------
+    ConfigError
+        It is none of them.
+
     Examples
     --------
     >>> import agentlab as al
@@ -66,6 +72,8 @@ def audit(recs: _Tables) -> pd.DataFrame:
     >>> sorted(set(found["finding"]))
     ['agrees']
     """
+    if not hasattr(recs, "table"):
+        raise ConfigError(f"audit({type(recs).__name__}): give Recordings, e.g. audit(load('studies/cache'))")
     return recs.table("audit")
 
 

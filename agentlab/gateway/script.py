@@ -139,6 +139,8 @@ class ScriptedModel:
                 )
         try:
             return cls.from_dict(json.loads(path.read_bytes()))
+        except FileNotFoundError:
+            raise ConfigError(f"ScriptedModel.load({str(name)!r}): there is no such file") from None
         except ConfigError as error:
             raise ConfigError(f"{path}: {error}") from error
         except (OSError, ValueError, TypeError) as error:

@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -60,6 +61,10 @@ class Tape:
     def __post_init__(self) -> None:
         if given(self.timing) not in ("none", "original"):
             raise ConfigError(f"Tape(timing={self.timing!r}): write 'none' or 'original'")
+        if not isinstance(given(self.path), str | os.PathLike):
+            raise ConfigError(
+                f"Tape({type(self.path).__name__}): give a study's folder, a run's folder or a tape.jsonl"
+            )
         object.__setattr__(self, "path", str(self.path))
         hashed = hashlib.sha256()
         for file in self.files():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import signal
 import threading
 from collections.abc import Mapping
@@ -61,6 +62,9 @@ def attach(folder: str | Path, *, progress: Literal["auto", "widget", "text", "n
 
     if progress not in ("auto", "widget", "text", "none"):
         raise ConfigError(f"attach(progress={progress!r}): choose one of 'auto', 'widget', 'text', 'none'")
+    given: Any = folder  # whatever it really is
+    if not isinstance(given, str | os.PathLike):
+        raise ConfigError(f"attach({type(folder).__name__}): give the study's folder, e.g. 'studies/cache'")
     plan = _plan(Path(folder))
     lease = Lease.read(plan.folder)
     if lease is None:

@@ -57,7 +57,9 @@ def load(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Rec
 
 
 def _are_paths(given: Any) -> bool:  # noqa: ANN401
-    return isinstance(given, Iterable) and all(isinstance(one, (str, os.PathLike)) for one in list(given))
+    if not isinstance(given, Iterable) or hasattr(given, "columns"):  # a table gives the names of its columns
+        return False
+    return all(isinstance(one, (str, os.PathLike)) for one in list(given))
 
 
 def _all_of(paths: Sequence[Path]) -> Recordings:

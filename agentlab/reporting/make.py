@@ -104,7 +104,8 @@ def _what(study: Any) -> tuple[Recordings, dict[str, Any]]:  # noqa: ANN401
     from ..recording import Recordings, load
 
     if not isinstance(study, Recordings):
-        if not hasattr(study, "__fspath__") and not hasattr(study, "__iter__"):
+        iterable = hasattr(study, "__iter__") and not hasattr(study, "columns")  # a table gives their names
+        if not hasattr(study, "__fspath__") and not iterable:
             raise ConfigError(f"report({type(study).__name__}): give a study's folder, or Recordings")
         one = isinstance(study, (str, os.PathLike))
         paths = [Path(path).expanduser().absolute() for path in ([study] if one else study)]

@@ -34,7 +34,7 @@ class Beside:
 
     def __init__(self, recs: TableSource, baseline: TableSource) -> None:
         check_source(recs, "compare")
-        check_source(baseline, "compare(baseline=...)")
+        check_source(baseline, "compare", argument="baseline=")
         named = [str(arm) for arm in dict.fromkeys(baseline.runs["arm"])]
         if len(named) != 1:
             listed = ", ".join(named) or "none"

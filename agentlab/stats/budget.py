@@ -68,7 +68,10 @@ def check(estimates_or_recs: pd.DataFrame | TableSource, budgets: Budgets) -> pd
     """
     import pandas as pd
 
-    limits = [_limit(name, value) for name, value in dict(budgets).items()]
+    given: Any = budgets  # whatever it really is
+    if not isinstance(given, Mapping):
+        raise ConfigError('check(budgets=...): give a limit to each metric, e.g. {"LONG_TASKS": 5}')
+    limits = [_limit(name, value) for name, value in budgets.items()]
     if not limits:
         raise ConfigError('check(..., {}): give at least one budget, e.g. {"LONG_TASKS": 5}')
     levels = _levels(estimates_or_recs, [metric for metric, _ in limits])

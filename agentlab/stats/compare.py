@@ -145,8 +145,10 @@ def _metric(metric: object) -> Metric:
         return named(metric)
     if isinstance(metric, Metric):
         return metric
-    if isinstance(metric, tuple):
-        raise ConfigError("a metric is a tuple of several; unpack it: compare(recs, *CACHE_REPORT)")
+    if isinstance(metric, (list, tuple)):
+        raise ConfigError(
+            f"a metric is a {type(metric).__name__} of several; unpack it: compare(recs, *CACHE_REPORT)"
+        )
     raise ConfigError(f"{metric!r} is no metric; use a Metric or one of the names {', '.join(names())}")
 
 

@@ -158,7 +158,7 @@ def _done_again(repeats: list[tuple[str, str, int]], eligible: Mask) -> Mask:
     return np.array([stands[key] != at for at, key in enumerate(repeats)], dtype=bool)
 
 
-def check_source(source: object, by: str) -> None:
+def check_source(source: object, by: str, *, argument: str = "") -> None:
     """Refuse what has no tables of runs.
 
     Parameters
@@ -167,6 +167,8 @@ def check_source(source: object, by: str) -> None:
         What a function was given.
     by : str
         Name of the function, for the message.
+    argument : str
+        How the argument is written there, if it is not the first: ``"baseline="``.
 
     Raises
     ------
@@ -178,11 +180,11 @@ def check_source(source: object, by: str) -> None:
     kind = type(source).__name__
     advice = {
         "Running": "await it first: recs = await record(...)",
-        "Recording": f"one run cannot be compared; give all: {by}(recs, ...)",
+        "Recording": f"one run cannot be compared; give all: {by}({argument}recs, ...)",
         "DataFrame": "give the Recordings it came from",
     }
-    say = advice.get(kind, f"give Recordings, e.g. {by}(load('studies/cache'), ...)")
-    raise ConfigError(f"{by}({kind}): {say}")
+    say = advice.get(kind, f"give Recordings, e.g. {by}({argument}load('studies/cache'), ...)")
+    raise ConfigError(f"{by}({argument}{kind}): {say}")
 
 
 def _strings(frame: pd.DataFrame, name: str) -> list[str]:

@@ -68,6 +68,7 @@ LOADING: dict[str, tuple[Callable[[], object], tuple[str, ...]]] = {
     "a damaged study": (lambda: al.load("bad"), ("bad/study.json is damaged",)),
     "a table": (lambda: al.load("turns.csv"), ("turns.csv: unknown format", "study folders")),
     "a notebook": (lambda: al.load("notes.ipynb"), ("unknown format", "study folders")),
+    "a script that is no file": (lambda: al.ScriptedModel.load("mine.json"), ("'mine.json'", "no such file")),
     "nothing": (lambda: al.load(None), ("give a study's folder",)),  # pyright: ignore[reportArgumentType]
     "an example that is not there": (lambda: al.example("cahce"), ("there are: cache",)),
     "a report of nothing": (lambda: al.report("nowhere"), ("nowhere does not exist",)),
@@ -203,6 +204,17 @@ COMPARING: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
     ),
     "export as Excel": (lambda r, e: al.export(r, "x", format="xlsx"), ("'parquet', 'csv', 'schema2'",)),
     "export a path": (lambda r, e: al.export("studies/cache", "x"), ("load(",)),
+    "several metrics in a list": (lambda r, e: al.compare(r, ["TTFT"]), ("is a list", "unpack it")),
+    "a path for a baseline": (
+        lambda r, e: al.compare(r, "TTFT", baseline="before"),
+        ("compare(baseline=str)", "compare(baseline=load("),
+    ),
+    "load estimates": (lambda r, e: al.load(e), ("load(Estimates)", "study's folder")),
+    "report estimates": (lambda r, e: al.report(e), ("report(Estimates)", "or Recordings")),
+    "audit estimates": (lambda r, e: al.audit(e), ("audit(Estimates)", "audit(load(")),
+    "attach to recordings": (lambda r, e: al.attach(r), ("attach(Recordings)", "study's folder")),
+    "recordings for a tape": (lambda r, e: al.Tape(r), ("Tape(Recordings)", "study's folder")),
+    "budgets without limits": (lambda r, e: al.check(r, ["TBT"]), ("limit to each metric", '{"')),
     "a report as Word": (lambda r, e: al.report(r, "r.docx"), (".html",)),
 }
 
@@ -273,6 +285,16 @@ def test_braces_of_code_are_no_misspelt_place():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         al.Scenario("x", turns=["Write f'{name}' and {nonce}."])
+
+
+@pytest.mark.parametrize("text", ["http", "mine.json"])
+def test_upstream_of_the_command_line_that_is_none(text, here, capsys):
+    from agentlab.cli import main
+
+    with pytest.raises(SystemExit):
+        main(["gateway", text])
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert f"error: UPSTREAM {text}: there is " in said and "begins with https://" in said
 
 
 def test_misspelt_parameter_names_the_right_one(here):

@@ -71,7 +71,7 @@ def test_a_baseline_is_of_one_arm_and_has_a_name_of_its_own(studies) -> None:
         al.compare(now, "TTFT", baseline=example)
     with pytest.raises(ConfigError, match="must be of one arm, and has none"):
         al.compare(now, "TTFT", baseline=then[:0])
-    with pytest.raises(ConfigError, match=r"compare\(baseline=...\)\(str\)"):
+    with pytest.raises(ConfigError, match=r"compare\(baseline=str\)"):
         al.compare(now, "TTFT", baseline="studies/then")
     with pytest.raises(ConfigError, match="give what compare"):
         al.verdicts(pd.DataFrame({"kind": ["difference"]}))
