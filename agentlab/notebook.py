@@ -103,8 +103,9 @@ def run_notebook(
     target.parent.mkdir(parents=True, exist_ok=True)
     target.with_suffix(".parameters.json").write_text(json.dumps(used, indent=2) + "\n")
     started = time.monotonic()
-    kernels, make_kernel = _tracked_kernels(kernel)
-    with _interrupts_to(kernels) as interrupted, _unknown_parameters_unsaid():
+    interrupted: list[int] = []
+    kernels, make_kernel = _tracked_kernels(kernel, interrupted)
+    with _interrupts_to(kernels, interrupted), _unknown_parameters_unsaid():
 
         def begin_cell(**_: Any) -> None:  # noqa: ANN401
             if interrupted:  # it came while no cell ran, and an idle kernel ignores it
@@ -133,7 +134,7 @@ def run_notebook(
     return Executed(notebook=target, parameters=used, seconds=time.monotonic() - started)
 
 
-def _tracked_kernels(name: str | None) -> tuple[list[Any], type[Any]]:
+def _tracked_kernels(name: str | None, interrupted: list[int]) -> tuple[list[Any], type[Any]]:
     """Return the list that started kernels enter, and the class that starts them."""
     from ipykernel.kernelspec import get_kernel_dict
     from jupyter_client.kernelspec import KernelSpec
@@ -151,6 +152,11 @@ def _tracked_kernels(name: str | None) -> tuple[list[Any], type[Any]]:
             # A backend that somebody chose for scripts would leave the notebook without figures.
             environment = {key: value for key, value in os.environ.items() if key != "MPLBACKEND"}
             await super().start_kernel(env=environment, **options)
+
+        async def _async_interrupt_kernel(self) -> None:
+            # At each end, too: a busy machine's kernel is not idle yet after the last cell, and says "ERROR".
+            if interrupted:
+                await super()._async_interrupt_kernel()
 
         @property
         def kernel_spec(self) -> Any:  # noqa: ANN401
@@ -175,11 +181,10 @@ def _unknown_parameters_unsaid() -> Generator[None]:
 
 
 @contextlib.contextmanager
-def _interrupts_to(kernels: list[Any]) -> Generator[list[int]]:
-    """Send the first SIGINT to the kernels; yields the list of signals that came."""
-    came: list[int] = []
+def _interrupts_to(kernels: list[Any], came: list[int]) -> Generator[None]:
+    """Send the first SIGINT to the kernels; all that come are listed."""
     if threading.current_thread() is not threading.main_thread():
-        yield came  # no handler can be set here, and none is reached by ^C
+        yield  # no handler can be set here, and none is reached by ^C
         return
 
     def handle(number: int, frame: Any) -> None:  # noqa: ANN401
@@ -193,7 +198,7 @@ def _interrupts_to(kernels: list[Any]) -> Generator[list[int]]:
 
     before = signal.signal(signal.SIGINT, handle)
     try:
-        yield came
+        yield
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -144,3 +144,12 @@ def test_interrupted_demo_keeps_its_study_and_leaves_nothing(tmp_path, opencode_
     assert _wait(lambda: not _alive(below), 5), _alive(below)
     recs = agentlab.load(folder / "studies" / "cache")
     assert [run.info.status for run in recs] == ["complete", "cancelled"]
+
+
+def test_a_notebook_that_ends_is_not_interrupted(tmp_path):
+    """The kernel would report an error where its last cell's clean-up is still under way."""
+    note = (
+        "import pathlib\nget_ipython().kernel.saved_sigint_handler = lambda *_: pathlib.Path('came').touch()"
+    )
+    run_notebook(_notebook(tmp_path / "short.ipynb", note), tmp_path / "out" / "o.ipynb")
+    assert not (tmp_path / "out" / "came").exists()
