@@ -256,7 +256,9 @@ class Client:
         Lost
             It failed before an answer came.
         """
-        connection = self._rested() or await self._connect()
+        connection = self._rested() or await self._fresh()
+        if connection.transport.is_closing():
+            raise Unreachable("it hung up before anything was asked")
         lines = [f"POST {target} HTTP/1.1", f"host: {self._name}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         head = "\r\n".join([*lines, f"content-length: {len(body)}", "\r\n"])
@@ -284,6 +286,14 @@ class Client:
             connection.transport.abort()
         return None
 
+    async def _fresh(self) -> _Connection:
+        connecting = asyncio.ensure_future(self._connect())
+        try:
+            return await asyncio.shield(connecting)
+        except asyncio.CancelledError:  # asyncio forgets a socket that is cancelled as it gets through
+            connecting.add_done_callback(_rest)
+            raise
+
     async def _connect(self) -> _Connection:
         if self._tls and self._context is None:
             self._context = ssl.create_default_context()
@@ -299,6 +309,12 @@ class Client:
         except (OSError, UnicodeError) as error:
             raise Unreachable(_why(error)) from None
         return connection
+
+
+def _rest(connecting: asyncio.Future[_Connection]) -> None:
+    """Keep the connection of a request that was given up."""
+    if not connecting.cancelled() and connecting.exception() is None:
+        connecting.result().release(_IDLE_S)
 
 
 def _why(error: OSError | UnicodeError) -> str:

@@ -9,7 +9,7 @@ import socket
 import pytest
 
 from agentlab.gateway import httpclient
-from agentlab.gateway.httpclient import Client
+from agentlab.gateway.httpclient import Client, Lost, Unreachable
 
 
 class Provider:
@@ -83,6 +83,7 @@ async def test_connections_of_a_crowd_do_not_stay_open(monkeypatch: pytest.Monke
         for _ in asking:
             peer, _ = await asyncio.get_running_loop().sock_accept(provider.socket)
             provider.peers.append(peer)
+            await asyncio.get_running_loop().sock_recv(peer, 10_000)
             peer.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
         for reply in await asyncio.gather(*asking):
             assert await reply.whole() == b""
@@ -92,3 +93,30 @@ async def test_connections_of_a_crowd_do_not_stay_open(monkeypatch: pytest.Monke
         await provider.ask()
         await asyncio.sleep(0)
         assert len(os.listdir("/proc/self/fd")) == before + 20 + 2, "their 20 ends here are closed"
+
+
+async def test_a_provider_that_speaks_or_hangs_up_before_it_is_asked_is_not_waited_for() -> None:
+    for words in (b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n", b""):
+        async with Provider() as provider, asyncio.timeout(5):
+            asking = asyncio.ensure_future(provider.client.post("/", {}, b"{}"))
+            peer, _ = await asyncio.get_running_loop().sock_accept(provider.socket)
+            peer.sendall(words)
+            peer.close()
+            with pytest.raises((Unreachable, Lost)):
+                await asking
+
+
+async def test_a_request_that_is_given_up_while_it_connects_leaves_nothing_open() -> None:
+    async with Provider() as provider:
+        before = len(os.listdir("/proc/self/fd"))
+        for ticks in range(40):
+            asking = asyncio.ensure_future(provider.client.post("/", {}, b"{}"))
+            for _ in range(ticks % 20):
+                await asyncio.sleep(0)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+        await asyncio.sleep(0.05)
+        provider.client.close()
+        await asyncio.sleep(0)
+        assert len(os.listdir("/proc/self/fd")) == before
