@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from ..errors import ConfigError
+from ..errors import ConfigError, StartupError
 from .agents_arms import NAMES, agent_arms, workspace
 from .completing import completes
 from .gateway import add_limits, gateway_of
@@ -13,6 +14,9 @@ from .outcome import judge
 from .parser import Parser
 from .scenarios import TASK, scenario_of
 from .study import Group, add_asked, add_how, recorded
+
+if TYPE_CHECKING:
+    from ..drivers.base import Driver
 
 #: An agent that takes no answer for an end asks on for ever: 600 requests in 90 s were seen.
 _MAX_REQUESTS = 100
@@ -125,7 +129,27 @@ def _run(options: argparse.Namespace) -> int:
         arms = agent_arms(options, scenario)
     except ConfigError as error:
         parser.fault(error)
-    recordings = recorded(options, scenario, arms, gateway)
+    try:
+        recordings = recorded(options, scenario, arms, gateway)
+    except StartupError as error:
+        raise _all_missing(arms) or error from None
     print(recordings)
     print(agents_table(recordings))
     return judge(recordings)
+
+
+def _all_missing(arms: Mapping[str, Driver]) -> StartupError | None:
+    """Name all agents that are not installed at once, where there are several."""
+    commands: dict[str, None] = {}
+    for driver in arms.values():
+        try:
+            driver.identify()
+        except StartupError as error:
+            if error.phase == "install":
+                commands[str(error).rpartition("Run: ")[2]] = None
+    if len(commands) < 2:
+        return None
+    return StartupError(
+        f"{len(commands)} agents are not installed. Run: {' && '.join(commands)}; or name those to measure",
+        phase="install",
+    )

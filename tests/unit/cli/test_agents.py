@@ -143,6 +143,18 @@ def test_the_study_is_recorded_behind_one_gateway(recorded, capsys):
     assert "start CPU s" in capsys.readouterr().out
 
 
+def test_all_agents_that_are_not_installed_are_named_at_once(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AGENTLAB_CACHE", str(tmp_path))
+    assert cli.main(["record", "agents", *SCRIPTED]) == 1
+    said = capsys.readouterr().err
+    assert f"{len(AGENTS)} agents are not installed. Run: agentlab install pi && " in said
+    assert all(f"agentlab install {name}" in said for name in AGENTS)
+    assert cli.main(["record", "agents", "pi", "reference", *SCRIPTED]) == 1
+    assert " is not installed. Run: agentlab install pi" in capsys.readouterr().err
+    assert not (tmp_path / "studies").exists()
+
+
 def test_prompts_of_ones_own_and_a_cap_are_taken(recorded):
     arguments = ["pi", "--turn", "Say ok.", "--max-requests", "7", *SCRIPTED]
     assert cli.main(["record", "agents", *arguments]) == 0
