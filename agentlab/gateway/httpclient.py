@@ -291,7 +291,7 @@ class Client:
         try:
             return await asyncio.shield(connecting)
         except asyncio.CancelledError:  # asyncio forgets a socket that is cancelled as it gets through
-            connecting.add_done_callback(_rest)
+            connecting.add_done_callback(_drop)
             raise
 
     async def _connect(self) -> _Connection:
@@ -311,10 +311,10 @@ class Client:
         return connection
 
 
-def _rest(connecting: asyncio.Future[_Connection]) -> None:
-    """Keep the connection of a request that was given up."""
+def _drop(connecting: asyncio.Future[_Connection]) -> None:
+    """Close the connection of a request that was given up."""
     if not connecting.cancelled() and connecting.exception() is None:
-        connecting.result().release(_IDLE_S)
+        connecting.result().transport.abort()
 
 
 def _why(error: OSError | UnicodeError) -> str:
