@@ -74,7 +74,13 @@ class Toy:
 
     @contextlib.asynccontextmanager
     async def open(self, arm: Arm) -> AsyncGenerator[_Opened]:
-        """Open the arm."""
+        """Open the arm.
+
+        Parameters
+        ----------
+        arm : Arm
+            What the engine gives.
+        """
         if self.trouble == "startup":
             raise StartupError("the toy was told not to start", driver="toy", phase="startup")
         async with Children() as children:
