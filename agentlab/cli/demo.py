@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from .outcome import DONE, say
+from .outcome import judge, say
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
@@ -31,10 +31,15 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:  # noqa: ANN401
 
 def _run(options: argparse.Namespace) -> int:
     from ..demo import default_folder, estimates_text, make_report, measure_memory, memory_text
+    from ..recording import load
 
     folder: Path = options.to or default_folder()
     page = make_report(folder, runs=options.runs, seed=options.seed, say=say)
     beside = measure_memory(folder, runs=min(3, options.runs), seed=options.seed, say=say)
     for text in (estimates_text(folder), memory_text(folder), page, beside):
         print(text)
-    return DONE
+    studies = [load(folder / "studies" / name) for name in ("cache", "memory")]
+    for study in studies:
+        if not all(run.eligible for run in study):
+            print(study)
+    return max(map(judge, studies))

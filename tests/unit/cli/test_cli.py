@@ -16,6 +16,7 @@ from agentlab.cli import doctor
 from agentlab.cli.scenarios import CACHE_PROBE
 from agentlab.demo import NOTEBOOKS
 from agentlab.errors import AgentlabError, ConfigError, InterruptedByUser, RecordingError, StartupError
+from agentlab.testing.recordings import SyntheticArm, write_study
 
 
 class _Recordings(list):
@@ -242,6 +243,25 @@ def test_demo_without_runs_leaves_nothing(tmp_path, capsys):
 def test_demo_refuses_an_existing_folder(tmp_path, capsys):
     assert cli.main(["demo", "--to", str(tmp_path)]) == 2
     assert "exists" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("rate", "code"), [(0.0, 0), (1.0, 3)])
+def test_a_demo_that_measured_nothing_says_so_and_ends_with_3(rate, code, tmp_path, monkeypatch, capsys):
+    def study(name, arm):
+        def make(folder, **_):
+            write_study(folder / "studies" / name, arms={"one": arm}, runs=2)
+            return folder / "page.html"
+
+        return make
+
+    monkeypatch.setattr("agentlab.demo.make_report", study("cache", SyntheticArm()))
+    monkeypatch.setattr("agentlab.demo.measure_memory", study("memory", SyntheticArm(discard_rate=rate)))
+    monkeypatch.setattr("agentlab.demo.estimates_text", lambda folder: "estimates")
+    assert cli.main(["demo", "--to", str(tmp_path / "new")]) == code
+    said = capsys.readouterr().out
+    assert ("Recordings of memory: 0 of 2 runs used" in said) == bool(
+        code
+    ) and "Recordings of cache" not in said
 
 
 def test_the_parser_is_made_without_anything_heavy():
