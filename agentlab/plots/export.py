@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _FORMATS = ("pdf", "svg", "png")
 _DATA = ("csv", "parquet")
+_OTHERS = ("eps", "gif", "jpeg", "jpg", "ps", "tif", "tiff", "webp")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,10 +175,9 @@ def _stem(stem: Any) -> Path:  # noqa: ANN401
     problem = None
     if not text.strip() or "\0" in text or text.endswith(("/", os.sep)) or path.name in ("", ".", ".."):
         problem = "give a path that ends in a file's name without extension, e.g. 'figures/cache'"
-    elif path.suffix.lower().removeprefix(".") in (*_FORMATS, *_DATA):
-        problem = (
-            f"give it without {path.suffix!r}: all formats are written, e.g. {str(path.with_suffix(''))!r}"
-        )
+    elif path.suffix.lower().removeprefix(".") in (*_FORMATS, *_DATA, *_OTHERS):
+        plain = str(path.with_suffix(""))
+        problem = f"give it without {path.suffix!r}: PDF, SVG and PNG are written, e.g. {plain!r}"
     elif path.is_dir():
         problem = f"that is a folder; add a name, e.g. {str(path / 'figure')!r}"
     if problem:

@@ -200,7 +200,11 @@ COMPARING: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
     "save estimates": (lambda r, e: al.save(e, "fig"), ("Axes of a plot_* function",)),
     "save with an ending": (
         lambda r, e: al.save(al.plot_estimates(e), "fig.png"),
-        ("without '.png'", "all formats"),
+        ("without '.png'", "PDF, SVG and PNG are written"),
+    ),
+    "save as a picture for pages": (
+        lambda r, e: al.save(al.plot_estimates(e), "fig.jpg"),
+        ("without '.jpg'", "e.g. 'fig'"),
     ),
     "export as Excel": (lambda r, e: al.export(r, "x", format="xlsx"), ("'parquet', 'csv', 'schema2'",)),
     "export a path": (lambda r, e: al.export("studies/cache", "x"), ("load(",)),
