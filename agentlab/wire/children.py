@@ -38,8 +38,8 @@ class Child:
         Process id; also its session and process group.
     stdin : asyncio.StreamWriter or None
         With ``stdin="pipe"``.
-    stdout : asyncio.StreamReader or None
-        With ``stdout="pipe"``.
+    stdout, pipe : asyncio.StreamReader and its asyncio.ReadTransport, or None
+        With ``stdout="pipe"``; who stops reading before the end closes the pipe.
     returncode : int or None
         Exit code once it has ended; negative: the signal.
     cost : dict
@@ -53,6 +53,7 @@ class Child:
         self.pid = pid
         self.stdin: asyncio.StreamWriter | None = None
         self.stdout: asyncio.StreamReader | None = None
+        self.pipe: asyncio.ReadTransport | None = None
         self.returncode: int | None = None
         self.cost: dict[str, Any] = {}
         self._ended = asyncio.Event()
@@ -352,7 +353,7 @@ class Children:
         if reader is not None:
             child.stdout = asyncio.StreamReader(limit=1 << 22)
             protocol = asyncio.StreamReaderProtocol(child.stdout)
-            await self._loop.connect_read_pipe(lambda: protocol, os.fdopen(reader, "rb", 0))
+            child.pipe, _ = await self._loop.connect_read_pipe(lambda: protocol, os.fdopen(reader, "rb", 0))
         if writer is not None:
             transport, flow = await self._loop.connect_write_pipe(
                 asyncio.streams.FlowControlMixin, os.fdopen(writer, "wb", 0)

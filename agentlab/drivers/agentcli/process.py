@@ -150,6 +150,8 @@ async def follow(
         reading.cancel()
         waiting.cancel()
         await asyncio.gather(reading, return_exceptions=True)
+        if child.pipe is not None:
+            child.pipe.close()
     for record in lines.close():
         on_record(record)
     return cut
