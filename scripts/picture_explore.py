@@ -46,7 +46,7 @@ def main() -> None:
             page.page.wait_for_timeout(6000)  # figures are drawn after the view is there
             kinds = {out["output_type"] for cell in page.save() for out in cell["outputs"]}
             assert "error" not in kinds, "the cell failed"
-            box = page.output(0).locator(".jp-OutputArea-output").last.bounding_box()
+            box = page.output(0).locator(".jp-OutputArea-output:visible").last.bounding_box()
             assert box is not None
             clip = {"x": box["x"] - 8, "y": box["y"] - 4, "width": 826.0, "height": float(HEIGHT)}
             page.page.screenshot(path=TARGET, clip=clip)

@@ -177,7 +177,7 @@ def _run_rows(scene: Scene) -> list[tuple[Any, str, str, bool]]:
     rows: list[tuple[Any, str, str, bool]] = []
     for row, cells in zip(scene.page, pieces.run_cells(scene, scene.page), strict=True):
         arm, block, value, dot, state = cells
-        line = _line(("108px", value), ("172px", dot), ("70px", block), ("130px", arm), ("", state))
+        line = _line(("108px", value), ("172px", dot), ("66px", block), ("110px", arm), ("", state))
         rows.append((row.key, row.key[1], line, row.key == scene.view.run))
     return rows
 
