@@ -220,6 +220,13 @@ def test_a_fork_of_the_owner_does_not_keep_the_study_alive(notebook: Notebook, h
     study.check_kept("cancelled", "owner_lost")
 
 
+def command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:  # it has just ended, or its parent has not noticed yet
+        return ""
+
+
 def test_the_owner_goes_while_clean_up_hangs(notebook: Notebook) -> None:
     study = UnderWay(notebook, "kernel", cleanup_s=60)
     notebook.end("kill")
@@ -236,7 +243,7 @@ def test_the_owner_goes_while_the_measuring_kernel_starts(notebook: Notebook, ho
         f"progress='none'{how})"
     )
     wait_until(
-        lambda: any("ipykernel" in " ".join(p.cmdline()) for p in notebook.descendants()), 20, "a kernel"
+        lambda: any(lives(p) and "ipykernel" in command(p) for p in notebook.descendants()), 20, "a kernel"
     )
     started = notebook.descendants()
     notebook.end("kill")
@@ -279,7 +286,7 @@ def test_what_is_left_when_the_watchdogs_are_killed_too_is_ended_at_the_next_sta
 ) -> None:
     """What carries no marker is named, not killed: it may be somebody's."""
     study = UnderWay(notebook, "process")
-    guards = [p for p in study.processes if lives(p) and "watchdog.py" in " ".join(p.cmdline())]
+    guards = [p for p in study.processes if lives(p) and "watchdog.py" in command(p)]
     killed = [notebook.process, study.worker(), *guards]
     assert len(guards) >= 3  # of the study and of both arms
     for process in killed:

@@ -74,7 +74,7 @@ def test_everything_is_there_and_fits(seen):
         assert all(width > 500 and alt for width, alt in shown["images"]), shown["images"]
         assert shown["headings"] == [
             "cache", "What was measured", "Which runs count", "Estimates", "When the answer began",
-            "Requests, tokens and cache", "Memory and terminals", "One run", "Issues", "Provenance",
+            "Requests, tokens and cache", "One run", "Issues", "Provenance",
         ]  # fmt: skip
 
 
