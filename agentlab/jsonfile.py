@@ -90,3 +90,24 @@ def replacing(path: Path) -> Generator[Path]:
         with contextlib.suppress(OSError):
             part.unlink()
         raise
+
+
+def not_recorded(path: Path, error: OSError) -> RecordingError:
+    """Say that a file of a study cannot be written, and how the study goes on.
+
+    Parameters
+    ----------
+    path : Path
+        File.
+    error : OSError
+        What the system says.
+
+    Returns
+    -------
+    RecordingError
+        To be raised.
+    """
+    return RecordingError(
+        f"{path} cannot be written: {error.strerror}; what was recorded before is kept. "
+        "Make room or choose another folder with to=, then run the same call again to resume"
+    )

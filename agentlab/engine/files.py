@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ..errors import RecordingError, StudyBusy
-from ..jsonfile import read_json, replacing
+from ..jsonfile import not_recorded, read_json, replacing
 
 #: In a study that is recorded detached: who measures it (agentlab.host.lease).
 HOST_FILE = "host.json"
@@ -53,7 +53,7 @@ class LineWriter:
         try:
             self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise _cannot_write(path, error) from error
+            raise not_recorded(path, error) from error
         self._size = os.fstat(self._fd).st_size
 
     def write(self, record: Mapping[str, Any]) -> None:
@@ -72,7 +72,7 @@ class LineWriter:
         except OSError as error:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._fd, self._size)
-            raise _cannot_write(self.path, error) from error
+            raise not_recorded(self.path, error) from error
         self._size += len(line)
         self.n_lines += 1
 
@@ -108,7 +108,7 @@ def write_json(path: Path, data: Mapping[str, Any], *, durable: bool = True) -> 
                 file.flush()
                 os.fsync(file.fileno())
     except OSError as error:
-        raise _cannot_write(path, error) from error
+        raise not_recorded(path, error) from error
 
 
 def _private(path: str, flags: int) -> int:
@@ -135,7 +135,7 @@ def lock(folder: Path) -> Generator[None]:
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise _cannot_write(path, error) from error
+        raise not_recorded(path, error) from error
     try:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -179,10 +179,3 @@ def _who(folder: Path) -> str:
                 f"agentlab.attach({str(folder)!r}) shows it, waits for it and can cancel it"
             )
     return f"{folder} is being recorded by another process; wait for it or cancel it"
-
-
-def _cannot_write(path: Path, error: OSError) -> RecordingError:
-    return RecordingError(
-        f"{path} cannot be written: {error.strerror}; what was recorded before is kept. "
-        "Make room or choose another folder with to=, then run the same call again to resume"
-    )

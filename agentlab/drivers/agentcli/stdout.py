@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ...errors import RecordingError
+from ...jsonfile import not_recorded
 
 
 class Stdout:
@@ -38,7 +38,7 @@ class Stdout:
             try:
                 self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             except OSError as error:
-                raise _cannot_write(path, error) from error
+                raise not_recorded(path, error) from error
 
     def begin(self) -> int | None:
         """Begin the output of one process, on a line of its own.
@@ -87,13 +87,6 @@ class Stdout:
                 at += os.write(self._fd, data[at:])
             except OSError as error:
                 assert self._path is not None
-                raise _cannot_write(self._path, error) from error
+                raise not_recorded(self._path, error) from error
         self._size += len(data)
         self._last = data[-1:] or self._last
-
-
-def _cannot_write(path: Path, error: OSError) -> RecordingError:
-    return RecordingError(
-        f"{path} cannot be written: {error.strerror}; what was recorded before is kept. Make room, then run "
-        "the same call again to resume"
-    )
