@@ -20,8 +20,8 @@
     Interrupted(asyncio.CancelledError)   InterruptedByUser(KeyboardInterrupt)
 
 Inside :func:`agentlab.record` a failing run becomes coded issues in its recording and the study goes on;
-only a ``ConfigError``, a start-up failure of the first run, a spent budget, a full disk and an interrupt end
-it, and what was measured stays.
+only a ``ConfigError``, a start-up failure of an arm's first run, a spent budget, a provider that cannot be
+reached, a full disk and an interrupt end it, and what was measured stays.
 """
 
 from __future__ import annotations
