@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
@@ -157,9 +156,7 @@ def _tool(tool: Mapping[str, Any]) -> Tool:
     return Tool(name_of(said, "a tool"), mapping(said.get("parameters")))
 
 
-_offered: Recent[list[dict[str, Any]], tuple[Tool, ...]] = Recent(
-    lambda tools: tuple(map(_tool, tools)), same=operator.is_
-)
+_offered: Recent[list[dict[str, Any]], tuple[Tool, ...]] = Recent(lambda tools: tuple(map(_tool, tools)))
 
 
 def _result_of(history: Sequence[Mapping[str, Any]]) -> str | None:
@@ -210,4 +207,4 @@ def _all_plain(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [*map(_plain, items)]
 
 
-_plain_tools = Recent(_all_plain, same=operator.is_)
+_plain_tools = Recent(_all_plain)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -156,7 +155,7 @@ def _tool(said: Mapping[str, Any]) -> Tool:
 
 
 _offered: Recent[list[dict[str, Any]], tuple[Tool, ...]] = Recent(
-    lambda tools: tuple(_tool(said) for tool in tools for said in _declarations(tool)), same=operator.is_
+    lambda tools: tuple(_tool(said) for tool in tools for said in _declarations(tool))
 )
 
 

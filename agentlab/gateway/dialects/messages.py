@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
@@ -177,12 +176,9 @@ def _plain(item: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-_plain_tools: Recent[list[dict[str, Any]], list[dict[str, Any]]] = Recent(
-    lambda tools: [*map(_plain, tools)], same=operator.is_
-)
+_plain_tools: Recent[list[dict[str, Any]], list[dict[str, Any]]] = Recent(lambda tools: [*map(_plain, tools)])
 _offered: Recent[list[dict[str, Any]], tuple[Tool, ...]] = Recent(
     lambda tools: tuple(Tool(name_of(tool, "a tool"), mapping(tool.get("input_schema"))) for tool in tools),
-    same=operator.is_,
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
@@ -170,9 +169,7 @@ def _tool(tool: Mapping[str, Any]) -> Tool:
     return Tool(name, mapping(tool.get("parameters")))
 
 
-_offered: Recent[list[dict[str, Any]], tuple[Tool, ...]] = Recent(
-    lambda tools: tuple(map(_tool, tools)), same=operator.is_
-)
+_offered: Recent[list[dict[str, Any]], tuple[Tool, ...]] = Recent(lambda tools: tuple(map(_tool, tools)))
 
 
 def _result_of(history: Sequence[Mapping[str, Any]]) -> str | None:
